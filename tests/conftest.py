@@ -59,12 +59,12 @@ GRACE_SECONDS = 60.0
 LONGEST = (
     "tests/core/test_families.py",
     "tests/core/symbolic/test_model_types.py",
-    "tests/core/loading/test_bundled.py",
+    "tests/core/loading/test_cached_models.py",
     "tests/fuzz/",
     "tests/test_wheel.py",
     "tests/test_no_network.py",
     "tests/ui/journeys/test_desktop.py",
-    "tests/core/tokenization/test_helper.py",
+    "tests/core/tokenization/test_model_tokenizer.py",
 )
 """Files that take far longer than others.
 

@@ -1,1 +1,1 @@
-"""Files that were damaged at random, from a seed, and what the program makes of them."""
+"""Files with random damage, from a seed, and what the program does with them."""

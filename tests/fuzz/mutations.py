@@ -1,10 +1,12 @@
-"""Damages files at random: bytes, numbers, and the values of JSON."""
+"""Random damage to files: bytes, numbers, and the values of JSON."""
 
 import json
 import random
 import re
 from collections.abc import Callable
 from typing import Any
+
+Damage = Callable[[bytes, random.Random], bytes]
 
 NUMBERS = (
     b"0", b"-1", b"1", b"2147483648", b"9223372036854775807", b"18446744073709551616",
@@ -22,104 +24,101 @@ KEYS = (
     "extra_special_tokens", "added_tokens_decoder", "model_specific_special_tokens",
     "fast_tokenizer_files", "chat_template", "backend", "model_max_length", "self",
 )  # fmt: skip
-"""What a key may become, or be added as: names of files among them."""
-_NUMBER = re.compile(rb"\d+")
+"""Keys that are added, among them names of files."""
 
 
-def mutated(content: bytes, chance: random.Random) -> bytes:
-    """Return the content after one to three damages."""
-    for _ in range(chance.randint(1, 3)):
-        content = chance.choice(_DAMAGES)(content, chance)
+def one_of(*damages: Damage) -> Damage:
+    """Return a damage that is one of these each time."""
+    return lambda content, rng: rng.choice(damages)(content, rng)
+
+
+def damage_bytes(content: bytes, rng: random.Random) -> bytes:
+    """Return the content after one to three changes of bytes or numbers."""
+    for _ in range(rng.randint(1, 3)):
+        content = rng.choice(_DAMAGES)(content, rng)
     return content
 
 
-def mutated_json(content: bytes, chance: random.Random) -> bytes:
-    """Return a JSON document with one or two of its values changed, dropped or doubled."""
+def damage_json(content: bytes, rng: random.Random) -> bytes:
+    """Return a JSON document with one or two of its values changed, removed or duplicated."""
     try:
         document = json.loads(content)
     except ValueError:
-        return mutated(content, chance)
-    for _ in range(chance.randint(1, 2)):
-        document = _changed(document, chance)
+        return damage_bytes(content, rng)
+    for _ in range(rng.randint(1, 2)):
+        document = _changed(document, rng)
     return json.dumps(document).encode()
 
 
-def mutated_safetensors(content: bytes, chance: random.Random) -> bytes:
+def damage_safetensors(content: bytes, rng: random.Random) -> bytes:
     """Return a safetensors file with another header, whose length is right, or other bytes."""
     length = int.from_bytes(content[:8], "little")
     header, values = content[8 : 8 + length], content[8 + length :]
-    kind = chance.randrange(4)
+    kind = rng.randrange(4)
     if kind == 0:
-        return mutated(content[: 8 + length], chance) + values
+        return damage_bytes(content[: 8 + length], rng) + values
     if kind == 1:
-        wrong = chance.choice((0, 1, length - 1, length + 1, 2**31, 2**63, 2**64 - 1))
+        wrong = rng.choice((0, 1, length - 1, length + 1, 2**31, 2**63, 2**64 - 1))
         return wrong.to_bytes(8, "little") + header + values
     if kind == 2:
-        return content[: chance.randrange(len(content))] + chance.randbytes(chance.randint(0, 3))
-    damage = chance.choice((mutated, mutated_json))
-    header = damage(header, chance)
+        return content[: rng.randrange(len(content))] + rng.randbytes(rng.randint(0, 3))
+    header = rng.choice((damage_bytes, damage_json))(header, rng)
     return len(header).to_bytes(8, "little") + header + values
 
 
-def _changed(value: Any, chance: random.Random) -> Any:
-    """Walk down at random and change what is found there."""
-    if isinstance(value, dict) and value and chance.random() < 0.9:
-        key = chance.choice(list(value))
-        if chance.random() < 0.15:
+def _changed(value: Any, rng: random.Random) -> Any:
+    """Return a JSON value in which a random part is changed."""
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        key = rng.choice(list(value))
+        if rng.random() < 0.15:
             return {k: v for k, v in value.items() if k != key}
-        if chance.random() < 0.1:
-            return value | {chance.choice((*KEYS, key + "x")): value[key]}
-        if chance.random() < 0.1:
-            return value | {chance.choice(KEYS): chance.choice(VALUES)}
-        return value | {key: _changed(value[key], chance)}
-    if isinstance(value, list) and value and chance.random() < 0.9:
-        number = chance.randrange(len(value))
-        if chance.random() < 0.15:
+        if rng.random() < 0.1:
+            return value | {rng.choice((*KEYS, key + "x")): value[key]}
+        if rng.random() < 0.1:
+            return value | {rng.choice(KEYS): rng.choice(VALUES)}
+        return value | {key: _changed(value[key], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        number = rng.randrange(len(value))
+        if rng.random() < 0.15:
             return value[:number]
-        return [*value[:number], _changed(value[number], chance), *value[number + 1 :]]
-    if isinstance(value, int) and chance.random() < 0.5:
-        return value + chance.choice((-1, 1, 2, -value, value))
-    return chance.choice(VALUES)
+        return [*value[:number], _changed(value[number], rng), *value[number + 1 :]]
+    if isinstance(value, int) and rng.random() < 0.5:
+        return value + rng.choice((-1, 1, 2, -value, value))
+    return rng.choice(VALUES)
 
 
-def _flip(content: bytes, chance: random.Random) -> bytes:
-    if not content:
-        return b"\0"
-    place = chance.randrange(len(content))
-    return (
-        content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
-    )
+def _flip(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content or b"\0")
+    changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
 
 
-def _cut(content: bytes, chance: random.Random) -> bytes:
-    return content[: chance.randint(0, len(content))]
+def _truncate(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randint(0, len(content))]
 
 
-def _drop(content: bytes, chance: random.Random) -> bytes:
-    start = chance.randint(0, len(content))
-    return content[:start] + content[start + chance.randint(1, 50) :]
+def _remove(content: bytes, rng: random.Random) -> bytes:
+    start = rng.randint(0, len(content))
+    return content[:start] + content[start + rng.randint(1, 50) :]
 
 
-def _double(content: bytes, chance: random.Random) -> bytes:
-    start = chance.randint(0, len(content))
-    stop = start + chance.randint(1, 200)
-    return content[:stop] + content[start:]
+def _duplicate(content: bytes, rng: random.Random) -> bytes:
+    start = rng.randint(0, len(content))
+    return content[: start + rng.randint(1, 200)] + content[start:]
 
 
-def _insert(content: bytes, chance: random.Random) -> bytes:
-    start = chance.randint(0, len(content))
-    new = bytes(chance.choice(BYTES) for _ in range(chance.randint(1, 8)))
+def _insert(content: bytes, rng: random.Random) -> bytes:
+    start = rng.randint(0, len(content))
+    new = bytes(rng.choice(BYTES) for _ in range(rng.randint(1, 8)))
     return content[:start] + new + content[start:]
 
 
-def _renumber(content: bytes, chance: random.Random) -> bytes:
-    places = [found.span() for found in _NUMBER.finditer(content)]
-    if not places:
-        return _insert(content, chance)
-    start, stop = chance.choice(places)
-    return content[:start] + chance.choice(NUMBERS) + content[stop:]
+def _change_number(content: bytes, rng: random.Random) -> bytes:
+    numbers = [found.span() for found in re.finditer(rb"\d+", content)]
+    if not numbers:
+        return _insert(content, rng)
+    start, stop = rng.choice(numbers)
+    return content[:start] + rng.choice(NUMBERS) + content[stop:]
 
 
-_DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    _flip, _cut, _drop, _double, _insert, _renumber,
-)  # fmt: skip
+_DAMAGES: tuple[Damage, ...] = (_flip, _truncate, _remove, _duplicate, _insert, _change_number)

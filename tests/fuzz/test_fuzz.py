@@ -1,31 +1,30 @@
-"""Some damaged files of each kind: nothing dies, hangs or ends in a traceback."""
+"""Damaged files neither crash nor hang the program, and each is refused with one line."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz.cases import Workers
+from tests.fuzz.cases import Fuzzer
 from tests.fuzz.targets import TARGETS
 
 COUNT = 40
-"""``python -m tests.fuzz`` works through more."""
-
+"""Cases of a target; ``python -m tests.fuzz`` tries more."""
 FEW = 8
-"""Of the names: each family that comes up is imported."""
+"""Cases of ``names``, each of which imports a model family."""
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[Workers]:
-    with Workers() as workers:
-        yield workers
+def fuzzer() -> Iterator[Fuzzer]:
+    with Fuzzer() as fuzzer:
+        yield fuzzer
 
 
-@pytest.mark.parametrize("name", list(TARGETS))
-def test_damaged_files(workers: Workers, name: str) -> None:
+@pytest.mark.parametrize("name", TARGETS)
+def test_damaged_files(fuzzer: Fuzzer, name: str) -> None:
     count = FEW if name == "names" else COUNT
-    outcome = workers.work_through(name, count)
+    outcome = fuzzer.try_cases(name, count)
     assert outcome.broken == []
     assert sum(outcome.counts.values()) == count
-    # A damage that nobody notices, and one that is: both have to be among them.
+    # Some damage is harmless, and some is not.
     assert outcome.counts["fine"] > 0
     assert outcome.counts["refused"] > count // 4

@@ -153,6 +153,7 @@ class ModelTokenizer(Tokenizer):
         self._process = process
         self.kind = "bert" if answer["is_bert"] else "model"
         self.keeps_end = answer["keeps_end"]
+        self.favors_first = not answer["is_fast"]
 
     def _call(
         self, function: str, arguments: Mapping[str, Any], progress: Progress, label: str

@@ -219,7 +219,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: bad {what}: {error}") from error
     if not isinstance(data, dict):
-        raise UserError(f"{file}: the {what} is not an object")
+        raise UserError(f"{file}: not a JSON object")
     return data
 
 

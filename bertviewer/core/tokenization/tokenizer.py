@@ -18,10 +18,12 @@ class Tokenizer(ABC):
         kind: whether it is the model's own.
         keeps_end: whether a text that is too long loses its beginning (``truncation_side`` is
             "left").
+        favors_first: whether the first of two texts that are too long keeps an odd token.
     """
 
     kind: TokenizerKind
     keeps_end: bool = False
+    favors_first: bool = False
 
     def __init__(
         self, config: Mapping[str, Any], limits: FindLimits | None, *, pair_is_target: bool
@@ -49,7 +51,7 @@ class Tokenizer(ABC):
         else:
             parts = [self._encode(texts, None, progress)]
         limits = self._limits() if sentence.cut else None
-        return model_tokens(parts, limits, keeps_end=self.keeps_end)
+        return model_tokens(parts, limits, keeps_end=self.keeps_end, favors_first=self.favors_first)
 
     @abstractmethod
     def _encode(

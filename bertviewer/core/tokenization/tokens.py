@@ -54,19 +54,24 @@ EncodedText = TokenIds | str
 
 
 def truncated_places(
-    sentences: Sequence[int | None], limit: int, *, keeps_end: bool = False
+    sentences: Sequence[int | None],
+    limit: int,
+    *,
+    keeps_end: bool = False,
+    favors_first: bool = False,
 ) -> list[int]:
     """Return the places of the at most ``limit`` tokens that truncation keeps.
 
     It is the strategy ``longest_first`` of transformers: the longer sentence loses its last tokens
     first, or with ``keeps_end`` its first ones. If both are too long they get half of the tokens
-    each; an odd one goes to the longer, or the second.
+    each; an odd one goes to the longer, or the second, or with ``favors_first`` to the first.
 
     Args:
         sentences: 0 or 1 for each token, ``None`` for those that the tokenizer added and that are
             all kept.
         limit: the number of tokens.
         keeps_end: whether ``truncation_side`` is "left".
+        favors_first: whether the tokenizer is one in Python, which rounds in another way.
 
     Raises:
         UserError: it leaves no room for a token of each sentence.
@@ -79,7 +84,8 @@ def truncated_places(
     if room < max(len(lengths), 1):
         raise UserError(f"the model takes {limit:,} tokens, which leaves no room for the sentence")
     longer = int(lengths[1] >= lengths[0])
-    shorter_length = min(lengths[1 - longer], room // 2)
+    half = (room + (favors_first and longer)) // 2
+    shorter_length = min(lengths[1 - longer], half)
     left: dict[int | None, int] = {longer: room - shorter_length, 1 - longer: shorter_length}
     kept = []
     for place in reversed(places) if keeps_end else places:
@@ -92,7 +98,11 @@ def truncated_places(
 
 
 def model_tokens(
-    parts: Sequence[Sequence[Token]], limits: LengthLimits | None, *, keeps_end: bool = False
+    parts: Sequence[Sequence[Token]],
+    limits: LengthLimits | None,
+    *,
+    keeps_end: bool = False,
+    favors_first: bool = False,
 ) -> tuple[Token, ...]:
     """Return the tokens of all that a model reads, truncated, and with their words numbered.
 
@@ -101,6 +111,7 @@ def model_tokens(
             Within a part, tokens of a word have the same number.
         limits: the lengths of parts; ``None`` if nothing is truncated.
         keeps_end: whether ``truncation_side`` is "left".
+        favors_first: see ``truncated_places``.
 
     Raises:
         UserError: the limit leaves no room for the sentence.
@@ -110,7 +121,7 @@ def model_tokens(
     for part, limit in zip(parts, found, strict=True):
         sentences = [token.sentence for token in part]
         most = len(part) if limit is None else limit
-        kept = truncated_places(sentences, most, keeps_end=keeps_end)
+        kept = truncated_places(sentences, most, keeps_end=keeps_end, favors_first=favors_first)
         tokens += (part[place] for place in kept)
     return _with_word_numbers(tokens)
 

@@ -27,7 +27,11 @@ def functions() -> Functions:
             readers.pop(other, None)
         tokenizer, is_bert = load_tokenizer(Path(folder), has_code=has_code)
         readers[number] = TextReader(tokenizer, special_ids(tokenizer))
-        return {"is_bert": is_bert, "keeps_end": tokenizer.truncation_side == "left"}
+        return {
+            "is_bert": is_bert,
+            "is_fast": tokenizer.is_fast,
+            "keeps_end": tokenizer.truncation_side == "left",
+        }
 
     return {
         "load": load,

@@ -193,22 +193,29 @@ class HelperProcess:
         self, seconds: float, progress: Progress, label: str, on_step: Callable[[Any], None]
     ) -> dict[str, Any]:
         """Return the answer to a call, after its steps."""
-        deadline = time.monotonic() + seconds
+        polled = time.monotonic()
+        deadline = polled + seconds
         while True:
             try:
                 line = self._lines.get(timeout=_POLL_SECONDS)
             except queue.Empty:
-                progress(0, 0, label)
-                if time.monotonic() >= deadline:
-                    self.end()
-                    raise UserError(LIMIT_EXCEEDED) from None
+                pass
+            else:
+                if not line.endswith(b"\n"):
+                    raise self._failure()
+                answer: dict[str, Any] = json.loads(line)
+                if "step" not in answer:
+                    return answer
+                on_step(answer["step"])
+            # By the clock: steps may come faster than the queue is ever empty.
+            now = time.monotonic()
+            if now - polled < _POLL_SECONDS:
                 continue
-            if not line.endswith(b"\n"):
-                raise self._failure()
-            answer: dict[str, Any] = json.loads(line)
-            if "step" not in answer:
-                return answer
-            on_step(answer["step"])
+            polled = now
+            progress(0, 0, label)
+            if now >= deadline:
+                self.end()
+                raise UserError(LIMIT_EXCEEDED)
 
     def _read_answers(self) -> None:
         assert self.process.stdout is not None

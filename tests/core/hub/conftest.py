@@ -1,4 +1,4 @@
-"""A hub on loopback, a cache, one process that sends requests, and a model."""
+"""A Hub on loopback with a cache, and one helper process for all tests."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from bertviewer.core.hub import opening
 from bertviewer.core.hub.connection import Hub, TransferLimits
@@ -16,6 +15,13 @@ from tests.core.hub.hub_server import HubServer
 
 REPO = "someone/tiny-bert"
 TOKEN = "hf_" + "s3cr3t" * 6
+FILE = "model.safetensors"
+CONTENT = bytes(range(256)) * 1024
+"""Of a file for downloads: 256 KiB, which the server sends in 16 chunks."""
+
+
+def hub_source(name: str = f"hf://{REPO}") -> ModelSource:
+    return ModelSource("hub", name, Path(), find_task("base"))
 
 
 @pytest.fixture
@@ -26,7 +32,7 @@ def server() -> Iterator[HubServer]:
 
 
 class Processes:
-    """One process for all tests, but for those that leave a request unfinished."""
+    """Lends one process to all tests; one with an unfinished request is replaced."""
 
     def __init__(self) -> None:
         self._shared: TransferProcess | None = TransferProcess(Hub("", Path()))
@@ -51,7 +57,7 @@ class Processes:
 
 @pytest.fixture(scope="session")
 def processes() -> Iterator[Processes]:
-    # What a process inherits, it has from the beginning.
+    # The process inherits the environment when it starts.
     before = dict(os.environ)
     os.environ |= {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
     processes = Processes()
@@ -62,7 +68,7 @@ def processes() -> Iterator[Processes]:
 
 
 @pytest.fixture(autouse=True)
-def _one_process(monkeypatch: pytest.MonkeyPatch, processes: Processes) -> None:
+def _shared_process(monkeypatch: pytest.MonkeyPatch, processes: Processes) -> None:
     monkeypatch.setattr(opening, "transfer_process", processes.lend)
 
 
@@ -73,23 +79,14 @@ def hub(server: HubServer, tmp_path: Path) -> Hub:
 
 
 @pytest.fixture
-def private_hub(hub: Hub) -> Hub:
-    return replace(hub, headers={**hub.headers, "authorization": f"Bearer {TOKEN}"})
-
-
-@pytest.fixture
 def process(hub: Hub, processes: Processes) -> Iterator[TransferProcess]:
     with processes.lend(hub) as process:
         yield process
 
 
-def hub_source(name: str = f"hf://{REPO}") -> ModelSource:
-    return ModelSource("hub", name, Path(), find_task("base"))
-
-
 @pytest.fixture
 def tiny_files(tiny_bert_folder: Path) -> dict[str, bytes]:
-    """Return the tiny model's files, and some beside them that must stay where they are."""
+    """Return the tiny BERT's files, and others that must not be downloaded."""
     files = {file.name: file.read_bytes() for file in tiny_bert_folder.iterdir()}
     files |= {
         "pytorch_model.bin": b"a pickle",

@@ -1,4 +1,4 @@
-"""A hub on loopback: what the real one answers, and all the ways in which that can fail."""
+"""A Hub on loopback, which answers like the real one or fails on request."""
 
 import hashlib
 import json
@@ -13,19 +13,25 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct, field
 
 LARGE = (".safetensors", ".bin", ".h5")
-"""What the hub keeps with Git LFS."""
+"""Suffixes of files that the Hub stores with Git LFS."""
 
 CHUNK = 1 << 14
 LONG = 300.0
-"""Seconds that nothing comes where nothing more shall come: longer than any test."""
+"""Seconds that nothing is sent where nothing more is expected: longer than any test."""
 
 
 class Fault(Struct, frozen=True):
-    """How to answer instead: a status with headers, or the content with something wrong.
+    """A wrong answer.
 
-    ``cut`` closes the connection after so many bytes; ``held`` sends so many and the rest once
-    ``goes_on`` is set; ``pause`` waits so many seconds before each chunk; ``ignores_range`` sends
-    all of it; ``content`` sends that instead; ``silent`` never answers.
+    Attributes:
+        status: answer with this status and these headers.
+        headers: of that answer.
+        cut: close the connection after so many bytes.
+        held: send the rest after so many bytes when ``HubServer.goes_on`` is set.
+        pause: seconds before each chunk.
+        ignores_range: send the whole file.
+        content: send this instead of the file.
+        silent: never answer.
     """
 
     status: int = 0
@@ -44,19 +50,26 @@ class Request(Struct, frozen=True):
 
 
 def digest_of(name: str, content: bytes) -> str:
-    """Return how the hub names a content."""
+    """Return the digest by which the Hub knows a file."""
     if name.endswith(LARGE):
         return hashlib.sha256(content).hexdigest()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 class HubServer:
-    """Serves models from memory; what was asked for stands in ``requests``."""
+    """Serves models from memory.
+
+    Attributes:
+        requests: all requests so far.
+        faults: the wrong answers to come, by a part of the path.
+        token: what requests must carry; ``None``: nothing.
+        goes_on: see ``Fault.held``.
+    """
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.faults: dict[str, list[Fault]] = {}
-        self.token: str | None = None  # what private models ask for
+        self.token: str | None = None
         self.goes_on = threading.Event()
         self._files: dict[tuple[str, str], dict[str, bytes]] = {}
         self._branches: dict[tuple[str, str], str] = {}
@@ -96,6 +109,7 @@ class HubServer:
         self.faults[part] = list(faults)
 
     def asked(self, part: str) -> list[Request]:
+        """Return the requests whose path has ``part``."""
         return [request for request in self.requests if part in request.path]
 
     def stop(self) -> None:
@@ -120,7 +134,7 @@ class HubServer:
             else:
                 self._serve(handler, headers, fault)
         except OSError:
-            pass  # the client has gone, which is what it may do
+            pass  # the client closed the connection
 
     def _fault(self, path: str) -> Fault:
         for part, faults in self.faults.items():

@@ -1,4 +1,4 @@
-"""What opening a model from the hub gets, pins, and leaves where it is."""
+"""Opening a Hub model: what is downloaded, when the Hub is asked, and work without a network."""
 
 import json
 import shutil
@@ -7,266 +7,320 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.checkpoints.finding import find_checkpoint
 from bertviewer.core.checkpoints.header import read_header
+from bertviewer.core.hub.cache import repository
 from bertviewer.core.hub.connection import Hub
-from bertviewer.core.hub.opening import open_hub
+from bertviewer.core.hub.opening import HubModel, open_hub
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.files import TOKENIZER_FILES, has_tokenizer
 from bertviewer.core.util.errors import Cancelled, UserError
-from tests.core.hub.conftest import REPO, hub_source
+from bertviewer.core.util.progress import Progress, no_progress
+from tests.core.hub.conftest import FILE, REPO, hub_source
 from tests.core.hub.hub_server import Fault, HubServer
+from tests.core.loading.tiny_models import save_model, tensors_of, write_tensors
 
 
-def names(folder: Path) -> set[str]:
-    return {file.name for file in folder.iterdir()}
+class Tiny(Struct):
+    """A Hub with the tiny BERT, and files that must not be downloaded."""
+
+    server: HubServer
+    hub: Hub
+    files: dict[str, bytes]
+
+    def open(
+        self,
+        name: str = f"hf://{REPO}",
+        hub: Hub | None = None,
+        progress: Progress = no_progress,
+    ) -> HubModel:
+        return open_hub(hub_source(name), progress, hub or self.hub)
 
 
-def test_all_but_the_weights_comes_at_once_and_is_pinned(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes], tiny_bert_folder: Path
-) -> None:
-    commit = server.add(REPO, tiny_files)
-    model = open_hub(hub_source(), hub=hub)
-    assert model.source.name == f"hf://{REPO}@{commit}"
-    assert model.source.path.name == commit
-    assert names(model.source.path) == names(tiny_bert_folder) - {"model.safetensors"}
-    assert model.missing_bytes() == len(tiny_files["model.safetensors"])
-    # The header alone has come: its tensors, as the file itself would have them.
-    [asked] = server.asked("model.safetensors")
-    assert asked.headers["range"].startswith("bytes=0-")
-    assert model.checkpoint is not None
-    here = {tensor.name: tensor for tensor in read_header(tiny_bert_folder / "model.safetensors")}
-    assert model.checkpoint.tensors.keys() == here.keys()
-    for name, tensor in model.checkpoint.tensors.items():
-        assert tensor.shape == here[name].shape
-        assert tensor.offset == here[name].offset
-        assert tensor.file == model.source.path / "model.safetensors"
-
-
-def test_the_weights_come_when_they_are_fetched(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, tiny_files)
-    model = open_hub(hub_source(), hub=hub)
-    labels: list[tuple[int, int, str]] = []
-    model.fetch(lambda done, total, label: labels.append((done, total, label)))
-    file = model.source.path / "model.safetensors"
-    assert file.read_bytes() == tiny_files["model.safetensors"]
-    assert model.missing_bytes() == 0
-    done, total, label = labels[-1]
-    size = len(tiny_files["model.safetensors"])
-    assert (done, total) == (size // 1024, size // 1024)
-    assert label.startswith("Downloading model.safetensors: 0.1 of 0.1 MB")
-    asked = len(server.requests)
-    model.fetch()
-    assert len(server.requests) == asked
-
-
-def test_only_the_allowed_files_are_asked_for(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, tiny_files)
-    open_hub(hub_source(), hub=hub).fetch()
-    asked = {request.path.rpartition("/")[2] for request in server.asked("/resolve/")}
-    assert asked == {"config.json", "tokenizer_config.json", "vocab.txt", "model.safetensors"}
-    assert not list(hub.cache.rglob("*.py"))
-    assert not list(hub.cache.rglob("*.bin"))
-
-
-@pytest.mark.parametrize("name", TOKENIZER_FILES)
-def test_whatever_a_tokenizer_is_read_from_comes_along(
-    name: str, server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, {"config.json": tiny_files["config.json"], name: b"words"})
-    source = open_hub(hub_source(), hub=hub).source
-    assert (source.path / name).read_bytes() == b"words"
-    assert has_tokenizer(source)
-
-
-def test_the_cache_is_huggingface_hubs_own(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    from huggingface_hub import scan_cache_dir, snapshot_download
-
-    commit = server.add(REPO, tiny_files)
-    model = open_hub(hub_source(), hub=hub)
-    model.fetch()
-    folder = snapshot_download(REPO, cache_dir=hub.cache, local_files_only=True)
-    assert Path(folder) == model.source.path
-    [repo] = scan_cache_dir(hub.cache).repos
-    [revision] = repo.revisions
-    assert (revision.commit_hash, set(revision.refs)) == (commit, {"main"})
-
-
-def test_a_model_in_several_files(server: HubServer, hub: Hub, tmp_path: Path) -> None:
-    folder = sharded(tmp_path)
-    server.add_folder(REPO, folder)
-    model = open_hub(hub_source(), hub=hub)
-    found = find_checkpoint(folder)
-    assert found is not None
-    assert model.checkpoint is not None
-    assert model.checkpoint.tensors.keys() == found.tensors.keys()
-    assert len(model.checkpoint.files) == len(found.files) >= 3
-    assert not list(model.source.path.glob("model-*"))
-    model.fetch()
-    assert find_checkpoint(model.source.path) == model.checkpoint
-
-
-def test_an_index_that_names_what_is_not_there(server: HubServer, hub: Hub, tmp_path: Path) -> None:
-    folder = sharded(tmp_path)
-    gone = sorted(folder.glob("model-*"))[1]
-    gone.unlink()
-    server.add_folder(REPO, folder)
-    with pytest.raises(UserError, match=f"names '{gone.name}', which the Hub does not have"):
-        open_hub(hub_source(), hub=hub)
-
-
-def sharded(tmp_path: Path) -> Path:
-    from bertviewer.core.building.backend import torch, transformers
-
-    config = transformers.BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=16,
-    )  # fmt: skip
-    folder = tmp_path / "sharded"
-    with torch.random.fork_rng(devices=[]):
-        transformers.BertModel(config).save_pretrained(folder, max_shard_size="8KB")
-    return folder
-
-
-def test_a_branch_moves_and_a_commit_does_not(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    first = server.add(REPO, tiny_files)
-    server.add(REPO, tiny_files | {"vocab.txt": b"[UNK]\nnew\n"}, branch="try/out")
-    assert open_hub(hub_source(), hub=hub).source.name.endswith(first)
-    second = server.add(REPO, tiny_files | {"vocab.txt": b"[UNK]\nold\n"})
-    assert open_hub(hub_source(), hub=hub).source.name.endswith(second)
-    model = open_hub(hub_source(f"hf://{REPO}@{first}"), hub=hub)
-    assert (model.source.path / "vocab.txt").read_bytes() == tiny_files["vocab.txt"]
-    model = open_hub(hub_source(f"hf://{REPO}@try/out"), hub=hub)
-    assert (model.source.path / "vocab.txt").read_bytes() == b"[UNK]\nnew\n"
-
-
-def test_what_is_pinned_and_complete_asks_nobody(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, tiny_files)
-    model = open_hub(hub_source(), hub=hub)
-    model.fetch()
-    asked = len(server.requests)
-    again = open_hub(model.source, hub=hub)
-    assert len(server.requests) == asked
-    assert again.checkpoint == model.checkpoint
-    assert again.missing_bytes() == 0
-
-
-def test_a_part_of_a_tokenizer_is_not_complete(
-    server: HubServer, hub: Hub, unreachable: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    # As DeBERTa's, whose settings and weights another program has left here.
-    files = {name: content for name, content in tiny_files.items() if name != "vocab.txt"}
-    server.add(REPO, files | {"spm.model": b"pieces"})
-    model = open_hub(hub_source(), hub=hub)
-    model.fetch()
-    (model.source.path / "spm.model").unlink()
-    assert not has_tokenizer(open_hub(model.source, hub=unreachable).source)
-    again = open_hub(model.source, hub=hub)
-    assert (again.source.path / "spm.model").read_bytes() == b"pieces"
-    asked = len(server.requests)
-    open_hub(model.source, hub=hub)
-    assert len(server.requests) == asked
-
-
-def test_a_hub_that_answers_with_another_commit(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    commit = server.add(REPO, tiny_files)
-    answer = {"sha": "f" * 40, "siblings": []}
-    server.fail("/api/", Fault(content=json.dumps(answer).encode()))
-    with pytest.raises(UserError, match="answers with another commit"):
-        open_hub(hub_source(f"hf://{REPO}@{commit}"), hub=hub)
+@pytest.fixture
+def tiny(server: HubServer, hub: Hub, tiny_files: dict[str, bytes]) -> Tiny:
+    return Tiny(server, hub, tiny_files)
 
 
 @pytest.fixture
 def unreachable(hub: Hub) -> Iterator[Hub]:
-    """Return the same cache under an address where nobody listens, nor begins to meanwhile."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    """Return the same cache with an address that has no server."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
         yield replace(hub, endpoint=f"http://127.0.0.1:{port}")
 
 
-def test_without_a_network_the_cache_is_opened(
-    server: HubServer, hub: Hub, unreachable: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    commit = server.add(REPO, tiny_files)
-    open_hub(hub_source(), hub=hub).fetch()
-    model = open_hub(hub_source(), hub=unreachable)
-    assert model.source.name == f"hf://{REPO}@{commit}"
-    assert model.checkpoint is not None
-    assert not model.why_no_weights
+class TestDownloads:
+    def test_everything_but_the_weights_is_downloaded_at_once(
+        self, tiny: Tiny, tiny_bert_folder: Path
+    ) -> None:
+        commit = tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        assert model.source.name == f"hf://{REPO}@{commit}"
+        assert model.source.path.name == commit
+        names = {file.name for file in model.source.path.iterdir()}
+        assert names == {"config.json", "tokenizer_config.json", "vocab.txt"}
+        assert model.missing_bytes() == len(tiny.files[FILE])
+        # Of the weights, only the header.
+        [request] = tiny.server.asked(FILE)
+        assert request.headers["range"].startswith("bytes=0-")
+        assert model.checkpoint is not None
+        path = model.source.path / FILE
+        assert model.checkpoint.tensors == {
+            tensor.name: replace(tensor, file=path)
+            for tensor in read_header(tiny_bert_folder / FILE)
+        }
+
+    def test_the_weights_are_downloaded_on_request(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        steps: list[tuple[int, int, str]] = []
+        for _ in range(2):
+            model.fetch(lambda done, total, label: steps.append((done, total, label)))
+            assert (model.source.path / FILE).read_bytes() == tiny.files[FILE]
+            assert model.missing_bytes() == 0
+            assert len(tiny.server.asked(FILE)) == 2  # the header, and the file
+        done, total, label = steps[-1]
+        assert done == total == len(tiny.files[FILE]) // 1024
+        assert label.startswith("Downloading model.safetensors: 0.1 of 0.1 MB")
+        # Neither code nor pickles.
+        requested = {request.path.rpartition("/")[2] for request in tiny.server.asked("/resolve/")}
+        assert requested == {"config.json", "tokenizer_config.json", "vocab.txt", FILE}
+
+    def test_all_files_of_a_tokenizer_are_downloaded(self, tiny: Tiny) -> None:
+        for name in TOKENIZER_FILES:
+            tiny.server.add(REPO, {"config.json": tiny.files["config.json"], name: b"words"})
+            source = tiny.open().source
+            assert (source.path / name).read_bytes() == b"words"
+            assert has_tokenizer(source)
+
+    def test_huggingface_hub_shares_the_cache(self, tiny: Tiny) -> None:
+        from huggingface_hub import (
+            _CACHED_NO_EXIST,
+            scan_cache_dir,
+            snapshot_download,
+            try_to_load_from_cache,
+        )
+
+        commit = tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        model.fetch()
+        folder = snapshot_download(REPO, cache_dir=tiny.hub.cache, local_files_only=True)
+        assert Path(folder) == model.source.path
+        [repo] = scan_cache_dir(tiny.hub.cache).repos
+        [revision] = repo.revisions
+        assert (revision.commit_hash, set(revision.refs)) == (commit, {"main"})
+        assert try_to_load_from_cache(REPO, "spm.model", tiny.hub.cache, commit) is _CACHED_NO_EXIST
+
+    def test_shards(self, tiny: Tiny, tmp_path: Path) -> None:
+        folder = tmp_path / "sharded"
+        config = transformers.BertConfig(
+            vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+            intermediate_size=32, max_position_embeddings=16,
+        )  # fmt: skip
+        transformers.BertModel(config).save_pretrained(folder, max_shard_size="8KB")
+        tiny.server.add_folder(REPO, folder)
+        model = tiny.open()
+        expected = find_checkpoint(folder)
+        assert expected is not None
+        assert model.checkpoint is not None
+        assert model.checkpoint.tensors.keys() == expected.tensors.keys()
+        assert len(model.checkpoint.files) == len(expected.files) >= 3
+        assert not list(model.source.path.glob("model-*"))
+        model.fetch()
+        assert find_checkpoint(model.source.path) == model.checkpoint
+        missing = sorted(folder.glob("model-*"))[1]
+        missing.unlink()
+        tiny.server.add_folder(REPO, folder)
+        with pytest.raises(UserError, match=f"names '{missing.name}', which the Hub does not have"):
+            tiny.open()
+
+    def test_a_long_header_is_read_in_two_requests(
+        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("bertviewer.core.hub.opening.FIRST_BYTES", 100)
+        tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        assert model.checkpoint is not None
+        assert len(model.checkpoint.tensors) == 39
+        first, second = (request.headers["range"] for request in tiny.server.asked(FILE))
+        assert first == "bytes=0-99"
+        assert second.startswith("bytes=100-")
+
+    def test_a_server_without_range_requests(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, tiny.files)
+        tiny.server.fail(FILE, Fault(ignores_range=True, pause=0.01))
+        model = tiny.open()
+        assert model.checkpoint is not None
+        assert len(model.checkpoint.tensors) == 39
+
+    def test_cancelling_while_the_hub_is_silent(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, {})
+        tiny.server.fail("/api/", Fault(silent=True))
+
+        def cancel(done: int, total: int, label: str) -> None:
+            if tiny.server.requests:
+                raise Cancelled
+
+        with pytest.raises(Cancelled):
+            tiny.open(progress=cancel)
+        assert not tiny.hub.cache.exists()
+
+    @pytest.mark.parametrize("is_tied", [True, False])
+    def test_weights_are_tied_by_their_values_once_they_are_downloaded(
+        self, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_tied: bool
+    ) -> None:
+        saved = save_model(tmp_path / "saved", "BertForMaskedLM")
+        tensors = tensors_of(saved)
+        del tensors["cls.predictions.decoder.bias"]
+        if not is_tied:
+            tensors["cls.predictions.decoder.weight"] += 1
+        write_tensors(tmp_path / "saved", tensors)
+        tiny.server.add_folder(REPO, tmp_path / "saved")
+        monkeypatch.setattr("bertviewer.core.hub.opening.connect", lambda: tiny.hub)
+        model = open_model(parse_source(f"hf://{REPO}"))
+        assert model.source.task.name == "masked-lm"
+        assert model.architecture.source.weights == "pretrained"
+        module = model.module(random_weights=False)
+        parameters = sum(p.numel() for p in module.parameters())
+        assert model.architecture.root.parameters == parameters
+        more = 0 if is_tied else tensors["cls.predictions.decoder.weight"].numel()
+        assert parameters == sum(p.numel() for p in saved.parameters()) + more
+        assert model.was_corrected == is_tied  # they are assumed to differ
 
 
-def test_without_a_network_and_weights_the_architecture_is_there(
-    server: HubServer, hub: Hub, unreachable: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, tiny_files)
-    open_hub(hub_source(), hub=hub)
-    model = open_hub(hub_source(), hub=unreachable)
-    assert model.checkpoint is None
-    assert "its weights are not in the local cache" in model.why_no_weights
-    assert f"{unreachable.host} cannot be reached" in model.why_no_weights
+class TestRefusals:
+    def test_a_model_without_safetensors_has_no_weights(self, tiny: Tiny) -> None:
+        del tiny.files[FILE]
+        commit = tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        assert model.checkpoint is None
+        assert model.missing_bytes() == 0
+        assert model.why_no_weights == (
+            f"hf://{REPO}@{commit}: it has no model.safetensors on the Hub, and nothing else is "
+            "downloaded"
+        )
+
+    def test_other_repositories_and_answers_are_refused(self, tiny: Tiny) -> None:
+        commit = tiny.server.add(REPO, {"README.md": b"#"})
+        with pytest.raises(UserError, match=f"hf://{REPO}@{commit}: there is no config.json"):
+            tiny.open()
+        answer = {"sha": "f" * 40, "siblings": []}
+        tiny.server.fail("/api/", Fault(content=json.dumps(answer).encode()))
+        with pytest.raises(UserError, match="answers with another commit"):
+            tiny.open(f"hf://{REPO}@{commit}")
+        assert not tiny.hub.cache.exists()
+        tiny.server.add(REPO, tiny.files | {FILE: b"version https://git-lfs.github.com/x\n"})
+        with pytest.raises(UserError, match="Git LFS pointer"):
+            tiny.open()
 
 
-def test_without_a_network_and_a_cache(unreachable: Hub) -> None:
-    with pytest.raises(UserError) as error:
-        open_hub(hub_source(), hub=unreachable)
-    assert str(error.value) == f"hf://{REPO}@main: {unreachable.host} cannot be reached"
+class TestCache:
+    def test_a_branch_moves_and_a_commit_does_not(self, tiny: Tiny) -> None:
+        first = tiny.server.add(REPO, tiny.files)
+        tiny.server.add(REPO, tiny.files | {"vocab.txt": b"[UNK]\nnew\n"}, branch="try/out")
+        assert tiny.open().source.name.endswith(first)
+        second = tiny.server.add(REPO, tiny.files | {"vocab.txt": b"[UNK]\nold\n"})
+        assert tiny.open().source.name.endswith(second)
+        for revision, vocabulary in (
+            (first, tiny.files["vocab.txt"]),
+            ("try/out", b"[UNK]\nnew\n"),
+        ):
+            model = tiny.open(f"hf://{REPO}@{revision}")
+            assert (model.source.path / "vocab.txt").read_bytes() == vocabulary
 
+    def test_a_complete_commit_is_opened_without_the_hub(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        model.fetch()
+        requests = len(tiny.server.requests)
+        cached = tiny.open(model.source.name)
+        assert len(tiny.server.requests) == requests
+        assert cached.checkpoint == model.checkpoint
+        assert cached.missing_bytes() == 0
 
-def test_a_long_header_comes_in_two_requests(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bertviewer.core.hub.opening.FIRST_BYTES", 100)
-    server.add(REPO, tiny_files)
-    model = open_hub(hub_source(), hub=hub)
-    assert model.checkpoint is not None
-    assert len(model.checkpoint.tensors) == 39
-    ranges = [request.headers["range"] for request in server.asked("model.safetensors")]
-    assert ranges[0] == "bytes=0-99"
-    assert ranges[1].startswith("bytes=100-")
+    @pytest.mark.parametrize(
+        ("tokenizer", "is_complete"),
+        [
+            (["tokenizer.json", "tokenizer_config.json"], True),
+            (["tokenizer.json"], False),
+            (["tokenizer_config.json", "vocab.txt"], False),
+        ],
+    )
+    def test_the_download_of_another_program_may_be_incomplete(
+        self, tokenizer: list[str], is_complete: bool, tiny: Tiny
+    ) -> None:
+        files = tiny.files | {"tokenizer.json": b"{}"}
+        tiny.server.add(REPO, {name: files[name] for name in ("config.json", FILE, *tokenizer)})
+        model = tiny.open()
+        model.fetch()
+        shutil.rmtree(repository(tiny.hub.cache, REPO) / ".no_exist")  # other programs do not ask
+        requests = len(tiny.server.requests)
+        tiny.open(model.source.name)
+        assert (len(tiny.server.requests) == requests) is is_complete
 
+    def test_missing_files_of_a_tokenizer_are_downloaded(
+        self, tiny: Tiny, unreachable: Hub
+    ) -> None:
+        files = {name: content for name, content in tiny.files.items() if name != "vocab.txt"}
+        tiny.server.add(REPO, files | {"spm.model": b"pieces"})
+        model = tiny.open()
+        model.fetch()
+        (model.source.path / "spm.model").unlink()
+        assert not has_tokenizer(tiny.open(model.source.name, unreachable).source)
+        requests = len(tiny.server.requests)
+        for _ in range(2):
+            tiny.open(model.source.name)
+            assert (model.source.path / "spm.model").read_bytes() == b"pieces"
+            assert len(tiny.server.asked("/api/")) == 2
+        assert len(tiny.server.requests) == requests + 1
 
-def test_a_hub_that_knows_no_ranges(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, tiny_files)
-    server.fail("model.safetensors", Fault(ignores_range=True, pause=0.01))
-    model = open_hub(hub_source(), hub=hub)
-    assert model.checkpoint is not None
-    assert len(model.checkpoint.tensors) == 39
+    def test_broken_links_are_repaired(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        shutil.rmtree(model.source.path.parents[1] / "blobs")
+        reopened = tiny.open()
+        assert (reopened.source.path / "vocab.txt").read_bytes() == tiny.files["vocab.txt"]
 
+    def test_files_may_be_in_the_store_of_all_models(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        model.fetch()
+        # huggingface_hub 2.4: blobs/<etag> -> <cache>/blobs/<ab>/<hash>
+        blob = (model.source.path / FILE).resolve()
+        store = tiny.hub.cache / "blobs" / "ab" / ("ab" * 32)
+        store.parent.mkdir(parents=True)
+        blob.rename(store)
+        blob.symlink_to(Path("..", "..", "blobs", "ab", store.name))
+        assert tiny.open(model.source.name).checkpoint == model.checkpoint
 
-def test_cancelled_while_the_hub_is_silent(server: HubServer, hub: Hub) -> None:
-    server.add(REPO, {})
-    server.fail("/api/", Fault(silent=True))
+    def test_a_read_only_cache_is_opened(self, tiny: Tiny) -> None:
+        tiny.server.add(REPO, tiny.files)
+        absent = repository(tiny.hub.cache, REPO) / ".no_exist"
+        absent.parent.mkdir(parents=True)
+        absent.write_text("no folder can be created")
+        assert tiny.open().checkpoint is not None
 
-    def cancel(done: int, total: int, label: str) -> None:
-        if server.requests:
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        open_hub(hub_source(), cancel, hub)
-    assert not hub.cache.exists()
-
-
-def test_a_broken_link_in_the_cache_is_mended(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
-) -> None:
-    server.add(REPO, tiny_files)
-    model = open_hub(hub_source(), hub=hub)
-    shutil.rmtree(model.source.path.parents[1] / "blobs")
-    again = open_hub(hub_source(), hub=hub)
-    assert (again.source.path / "vocab.txt").read_bytes() == tiny_files["vocab.txt"]
+    def test_without_a_network_the_cache_is_opened(self, tiny: Tiny, unreachable: Hub) -> None:
+        with pytest.raises(UserError) as raised:
+            tiny.open(hub=unreachable)
+        assert str(raised.value) == f"hf://{REPO}@main: {unreachable.host} cannot be reached"
+        commit = tiny.server.add(REPO, tiny.files)
+        model = tiny.open()
+        offline = tiny.open(hub=unreachable)
+        assert offline.source.name == f"hf://{REPO}@{commit}"
+        assert offline.checkpoint is None
+        assert offline.why_no_weights == (
+            f"hf://{REPO}@{commit}: its weights are not in the local cache, and "
+            f"{unreachable.host} cannot be reached"
+        )
+        model.fetch()
+        offline = tiny.open(hub=unreachable)
+        assert offline.checkpoint is not None
+        assert not offline.why_no_weights

@@ -1,4 +1,4 @@
-"""A small model in a folder that a test may change."""
+"""Small models in folders that a test may change."""
 
 import shutil
 from pathlib import Path

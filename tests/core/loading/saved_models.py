@@ -1,4 +1,4 @@
-"""Small models of every family as files, opened whole or layer by layer."""
+"""Small models of any family in files, opened in memory or layer by layer."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tests.core.checks.small_models import small_model
 
 
 def save(folder: Path, family: str, task: str = "base") -> None:
-    """Write a small model whose norms and biases are no longer those of the initialisation."""
+    """Save a small model whose norms and biases differ from their initialization."""
     module = small_model(family, task).module(random_weights=True)
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
@@ -28,31 +28,26 @@ def save(folder: Path, family: str, task: str = "base") -> None:
 
 
 def opened(folder: Path, family: str, task: str = "base", *, offload: bool) -> LoadedModel:
-    """Open the model that was written, for a tokenizer that stands in."""
+    """Open a saved model with a placeholder tokenizer."""
     plain = small_model(family, task)
     checkpoint = find_checkpoint(folder)
     assert checkpoint is not None
     auto = getattr(transformers, find_task(task).auto_class)
     with torch.device("meta"):
-        keys = match(auto.from_config(plain.config), checkpoint)
+        report = match(auto.from_config(plain.config), checkpoint)
     source = replace(plain.source, offload=offload)
-    spec = ModelSpec(source, plain.architecture, load_report=keys, config=plain.config)
+    spec = ModelSpec(source, plain.architecture, load_report=report, config=plain.config)
     return LoadedModel(spec, None, checkpoint)
 
 
-def assert_equal_runs(ours: ActivationRun, whole: ActivationRun) -> None:
-    """Compare all that a run has bit by bit, but for how long it took."""
-    assert ours.modules == whole.modules
-    assert ours.token_norms == whole.token_norms
-    assert ours.state_paths == whole.state_paths
-    assert ours.source == replace(whole.source, offloaded=True)
-    assert len(ours.hidden_states) == len(whole.hidden_states)
-    assert all(
-        np.array_equal(a, b, equal_nan=True)
-        for a, b in zip(ours.hidden_states, whole.hidden_states, strict=True)
-    )
-    assert ours.outputs.keys() == whole.outputs.keys()
-    assert all(
-        np.array_equal(ours.outputs[name], whole.outputs[name], equal_nan=True)
-        for name in whole.outputs
-    )
+def assert_equal_runs(offloaded: ActivationRun, in_memory: ActivationRun) -> None:
+    """Compare all of a run but its duration, bit by bit."""
+    assert offloaded.modules == in_memory.modules
+    assert offloaded.token_norms == in_memory.token_norms
+    assert offloaded.state_paths == in_memory.state_paths
+    assert offloaded.source == replace(in_memory.source, offloaded=True)
+    for states, expected in zip(offloaded.hidden_states, in_memory.hidden_states, strict=True):
+        assert np.array_equal(states, expected, equal_nan=True)
+    assert offloaded.outputs.keys() == in_memory.outputs.keys()
+    for name, output in in_memory.outputs.items():
+        assert np.array_equal(offloaded.outputs[name], output, equal_nan=True)

@@ -1,4 +1,4 @@
-"""Passes that share loads of layers: their order, and when weights are in memory."""
+"""Several passes share each load of a layer: their order, and what is in memory."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,31 +16,33 @@ from bertviewer.core.loading.lazy_parameter import LazyParameter, lazy_parameter
 from bertviewer.core.loading.pretrained import check_unchanged
 from bertviewer.core.util.errors import Cancelled
 
-UNITS = ("0", "1", "2")
+STATE = OffloadState(("0", "1", "2"))
 
 
 class Layers(nn.ModuleList):
-    """Calls its layers in any order, and notes who was in which."""
+    """Calls its layers in any order, and logs each call with the layers that are in memory."""
 
     def __init__(self) -> None:
-        super().__init__(nn.Linear(3, 3, bias=False) for _ in UNITS)
-        self.log: list[tuple[str, int, tuple[bool, ...]]] = []
+        super().__init__(nn.Linear(3, 3, bias=False) for _ in STATE.units)
+        self.log: list[str] = []
+        self.loaded: list[tuple[int, list[int]]] = []
 
     def forward(self, name: str, order: Sequence[int]) -> Tensor:
         value = torch.ones(1, 3)
         for number in order:
             value = self[number](value)
-            are_there = tuple(not lazy_parameters(layer) for layer in self)
-            self.log.append((name, number, are_there))
+            self.log.append(f"{name}{number}")
+            loaded = [place for place, layer in enumerate(self) if not lazy_parameters(layer)]
+            self.loaded.append((number, loaded))
         return value
 
 
 @pytest.fixture
 def layers(tmp_path: Path) -> Layers:
+    """Return layers that multiply by 2, 3 and 4, with lazy weights."""
     made = Layers()
-    for number, layer in enumerate(made):
-        layer.weight = nn.Parameter(torch.eye(3) * (number + 2))
-    save_file(dict(made.state_dict()), tmp_path / "model.safetensors")
+    weights = {f"{number}.weight": torch.eye(3) * (number + 2) for number in range(3)}
+    save_file(weights, tmp_path / "model.safetensors")
     checkpoint = find_checkpoint(tmp_path / "model.safetensors")
     assert checkpoint is not None
     for stored in check_unchanged(checkpoint.tensors.values()):
@@ -50,6 +52,8 @@ def layers(tmp_path: Path) -> Layers:
 
 
 def jobs(layers: Layers, orders: Sequence[Sequence[int]]) -> list[Callable[[], float]]:
+    """Return passes with the names "a", "b" …, each with its order of layers."""
+
     def job(name: str, order: Sequence[int]) -> Callable[[], float]:
         def call() -> float:
             with torch.no_grad():
@@ -60,59 +64,50 @@ def jobs(layers: Layers, orders: Sequence[Sequence[int]]) -> list[Callable[[], f
     return [job(chr(ord("a") + place), order) for place, order in enumerate(orders)]
 
 
-def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == THREAD_NAME]
-
-
-def run(layers: Layers, *orders: Sequence[int]) -> tuple[list[float], str]:
-    steps = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None)
-    found = steps.run(jobs(layers, orders))
-    assert len(lazy_parameters(layers)) == len(UNITS)
-    assert threads() == []
-    return found, " ".join(f"{name}{number}" for name, number, _ in layers.log)
-
-
-def test_all_go_through_a_unit_before_one_goes_through_the_next(layers: Layers) -> None:
-    found, log = run(layers, (0, 1, 2), (0, 1, 2), (0, 1, 2))
-    assert found == [24.0] * 3
-    assert log == "a0 b0 c0 a1 b1 c1 a2 b2 c2"
-    assert all(
-        are_there == tuple(place == number for place in range(3))
-        for _, number, are_there in layers.log
-    )
+def assert_ended(layers: Layers) -> None:
+    """Check that no weights are in memory, and no threads are running."""
+    assert len(lazy_parameters(layers)) == len(layers)
+    assert THREAD_NAME not in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.mark.parametrize(
     ("orders", "log"),
     [
-        (((0, 2), (0, 1, 2), (0, 1)), "a0 b0 c0 b1 c1 a2 b2"),  # some leave one out
-        (((2, 1, 0), (0, 1, 2)), "b0 b1 a2 b2 a1 a0"),
-        (((0, 0, 1), (0, 0, 0, 1)), "a0 b0 a0 b0 b0 a1 b1"),  # a layer that is shared
+        (((0, 1, 2), (0, 1, 2), (0, 1, 2)), "a0 b0 c0 a1 b1 c1 a2 b2 c2"),
+        (((0, 2), (0, 1, 2), (0, 1)), "a0 b0 c0 b1 c1 a2 b2"),  # layers are skipped
+        (((2, 1, 0), (0, 1, 2)), "b0 b1 a2 b2 a1 a0"),  # in another order
+        (((0, 0, 1), (0, 0, 0, 1)), "a0 b0 a0 b0 b0 a1 b1"),  # a shared layer
         (((1, 0, 1), (), (1,)), "a1 c1 a0 a1"),
         ((), ""),
     ],
 )
-def test_other_orders(layers: Layers, orders: Sequence[Sequence[int]], log: str) -> None:
-    _, found = run(layers, *orders)
-    assert found == log
+def test_all_passes_go_through_a_layer_before_the_next_one(
+    layers: Layers, orders: Sequence[Sequence[int]], log: str
+) -> None:
+    results = LayerSynchronizer(layers, STATE, lambda: None).run(jobs(layers, orders))
+    expected = [torch.tensor([2.0, 3.0, 4.0])[list(order)].prod().item() for order in orders]
+    assert results == expected
+    assert " ".join(layers.log) == log
+    assert all(loaded == [number] for number, loaded in layers.loaded)
+    assert_ended(layers)
 
 
-def test_a_module_in_memory_is_called_in_turn(layers: Layers) -> None:
-    here = threading.current_thread()
-    steps = LayerSynchronizer(layers, None, lambda: None)
-    assert steps.run([threading.current_thread, threading.current_thread]) == [here, here]
-    assert steps.largest == 0
+def test_a_module_in_memory_runs_in_this_thread(layers: Layers) -> None:
+    this = threading.current_thread()
+    synchronizer = LayerSynchronizer(layers, None, lambda: None)
+    assert synchronizer.run([threading.current_thread] * 2) == [this, this]
+    assert synchronizer.largest == 0
 
 
-def test_the_largest_unit(layers: Layers) -> None:
+def test_the_largest_unit_counts_tied_parameters_once(layers: Layers) -> None:
     weights = [layer._parameters["weight"] for layer in layers]
     layers[1]._parameters["other"] = weights[0]
-    assert LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).largest == 2 * 36
-    layers[1]._parameters["other"] = weights[1]  # tied, and read once
-    assert LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).largest == 36
+    assert LayerSynchronizer(layers, STATE, lambda: None).largest == 2 * 36
+    layers[1]._parameters["other"] = weights[1]
+    assert LayerSynchronizer(layers, STATE, lambda: None).largest == 36
 
 
-def test_threads_calculate_as_the_one_that_asks(layers: Layers) -> None:
+def test_passes_have_the_torch_settings_of_this_thread(layers: Layers) -> None:
     def settings() -> tuple[int, bool]:
         return torch.get_num_threads(), torch.is_grad_enabled()
 
@@ -120,31 +115,26 @@ def test_threads_calculate_as_the_one_that_asks(layers: Layers) -> None:
     torch.set_num_threads(1)
     try:
         with torch.no_grad():
-            found = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).run(
-                [settings, settings]
-            )
+            found = LayerSynchronizer(layers, STATE, lambda: None).run([settings, settings])
         assert found == [(1, False)] * 2
     finally:
         torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("last", [0, 1])
-def test_an_error_ends_all(layers: Layers, last: int) -> None:
+@pytest.mark.parametrize("calls", [0, 1])
+def test_an_error_ends_all_passes(layers: Layers, calls: int) -> None:
     def fail() -> float:
-        layers("x", range(last))
+        layers("x", range(calls))
         raise ValueError("stop")
 
-    steps = LayerSynchronizer(layers, OffloadState(UNITS), lambda: None)
+    first, last = jobs(layers, [(0, 1, 2)] * 2)
     with pytest.raises(ValueError, match="stop"):
-        steps.run([*jobs(layers, [(0, 1, 2)]), fail, *jobs(layers, [(0, 1, 2)])])
-    assert threads() == []
-    assert len(lazy_parameters(layers)) == len(UNITS)
-    assert all(number < 1 for _, number, _ in layers.log)
+        LayerSynchronizer(layers, STATE, lambda: None).run([first, fail, last])
+    assert all(number == 0 for number, _ in layers.loaded)
+    assert_ended(layers)
 
 
-def test_one_that_takes_no_end(layers: Layers) -> None:
-    """As a model that catches any exception, and goes on with another layer."""
-
+def test_a_pass_that_suppresses_cancellation_is_ended(layers: Layers) -> None:
     def stubborn() -> float:
         for number in range(3):
             try:
@@ -157,13 +147,13 @@ def test_one_that_takes_no_end(layers: Layers) -> None:
         raise ValueError("stop")
 
     with pytest.raises(ValueError, match="stop"):
-        LayerSynchronizer(layers, OffloadState(UNITS), lambda: None).run([stubborn, fail])
-    assert threads() == []
+        LayerSynchronizer(layers, STATE, lambda: None).run([stubborn, fail])
+    assert_ended(layers)
 
 
-@pytest.mark.parametrize("after", range(6))
-def test_a_check_that_stops_it(layers: Layers, after: int) -> None:
-    left = after
+@pytest.mark.parametrize("calls", range(6))
+def test_the_check_may_cancel_at_any_time(layers: Layers, calls: int) -> None:
+    left = calls
 
     def check() -> None:
         nonlocal left
@@ -172,6 +162,5 @@ def test_a_check_that_stops_it(layers: Layers, after: int) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        LayerSynchronizer(layers, OffloadState(UNITS), check).run(jobs(layers, [(0, 1, 2)] * 3))
-    assert threads() == []
-    assert len(lazy_parameters(layers)) == len(UNITS)
+        LayerSynchronizer(layers, STATE, check).run(jobs(layers, [(0, 1, 2)] * 3))
+    assert_ended(layers)

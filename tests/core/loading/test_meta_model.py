@@ -1,4 +1,4 @@
-"""What is read off a module: places, counts, runs of equal layers, and formulas once a kind."""
+"""The architecture of a torch module: paths, counts, repeated layers and shared modules."""
 
 import pytest
 import torch
@@ -10,8 +10,6 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, Repeat
 from bertviewer.core.schema.source_info import SourceInfo
 
-SOURCE = SourceInfo("config", "x", "base", "none")
-
 
 def layers(count: int) -> nn.ModuleList:
     with torch.device("meta"):
@@ -20,34 +18,34 @@ def layers(count: int) -> nn.ModuleList:
         )
 
 
-def node_at(architecture: Architecture, path: str) -> ModuleNode:
-    (node,) = (node for node in architecture.modules if node.path == path)
-    return node
+def inspect(module: nn.Module) -> tuple[Architecture, dict[str, ModuleNode]]:
+    """Return the architecture, and its modules by path in the order of ``named_modules``."""
+    architecture = inspect_module(module, SourceInfo("config", "x", "base", "none"), {})
+    nodes = {node.path: node for node in architecture.modules}
+    assert list(nodes) == [path for path, _ in module.named_modules()]
+    return architecture, nodes
 
 
-def test_modules_stand_as_torch_lists_them_and_add_up() -> None:
+def test_parameters_are_counted() -> None:
     model = layers(3)
-    fixed = nn.Linear(4, 4, bias=False)
-    fixed.weight.requires_grad = False
-    model.append(fixed)
-    found = inspect_module(model, SOURCE, {})
-    assert [node.path for node in found.modules] == [path for path, _ in model.named_modules()]
-    assert found.root.parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert found.root.trainable == found.root.parameters - 16
-    assert node_at(found, "1").parameters == 76
-    assert node_at(found, "1").own_parameters == 0
-    assert node_at(found, "1.0").own_parameters == 40
+    frozen = nn.Linear(4, 4, bias=False).requires_grad_(False)
+    model.append(frozen)
+    _, nodes = inspect(model)
+    assert nodes[""].parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert nodes[""].trainable == nodes[""].parameters - 16
+    assert (nodes["1"].parameters, nodes["1"].own_parameters) == (76, 0)
+    assert nodes["1.0"].own_parameters == 40
 
 
-def test_equal_neighbours_are_repeats_and_others_are_not() -> None:
+def test_equal_neighbours_are_repeats() -> None:
     model = layers(5)
     model[2].add_module("more", nn.Identity())
-    found = inspect_module(model, SOURCE, {})
-    repeats = [node_at(found, str(number)).repeat for number in range(5)]
+    _, nodes = inspect(model)
+    repeats = [nodes[str(number)].repeat for number in range(5)]
     assert repeats == [Repeat(0, 1, 2), Repeat(0, 1, 2), None, Repeat(3, 4, 2), Repeat(3, 4, 2)]
 
 
-def test_a_module_in_two_places_belongs_to_the_first() -> None:
+def test_a_shared_module_belongs_to_its_first_path() -> None:
     with torch.device("meta"):
         shared = nn.Linear(4, 4)
         model = nn.ModuleDict(
@@ -56,26 +54,23 @@ def test_a_module_in_two_places_belongs_to_the_first() -> None:
                 "two": nn.ModuleList([nn.Linear(4, 4), shared]),
             }
         )
-    found = inspect_module(model, SOURCE, {})
-    assert [node.path for node in found.modules] == [path for path, _ in model.named_modules()]
-    assert [node.parameters for node in found.modules] == [60, 40, 20, 20, 20, 20]
-    assert node_at(found, "two.0").repeat == Repeat(0, 1, 2)
-    assert [tensor.tied_to for tensor in found.tensors_below("two.1")] == [
-        "one.0.weight",
-        "one.0.bias",
-    ]
+    architecture, nodes = inspect(model)
+    assert [node.parameters for node in nodes.values()] == [60, 40, 20, 20, 20, 20]
+    assert nodes["two.0"].repeat == Repeat(0, 1, 2)
+    ties = [tensor.tied_to for tensor in architecture.tensors_below("two.1")]
+    assert ties == ["one.0.weight", "one.0.bias"]
 
 
-def test_formulas_are_written_once_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+def test_repeated_layers_are_matched_with_templates_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths: list[str] = []
     formula_of = catalogue.formula_of
 
     def count(node: ModuleNode, architecture: Architecture) -> object:
-        asked.append(node.path)
+        paths.append(node.path)
         return formula_of(node, architecture)
 
     monkeypatch.setattr(catalogue, "formula_of", count)
-    inspect_module(layers(2), SOURCE, {})
-    few = len(asked)
-    inspect_module(layers(200), SOURCE, {})
-    assert len(asked) == 2 * few
+    inspect(layers(2))
+    calls = len(paths)
+    inspect(layers(200))
+    assert len(paths) == 2 * calls

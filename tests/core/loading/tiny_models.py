@@ -1,7 +1,8 @@
-"""Tiny models of transformers' classes, saved as people save them."""
+"""Tiny models of transformers' classes, saved as ``save_pretrained`` does."""
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +56,29 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "bart": _PAIR,
     "marian": _PAIR,
     "m2m_100": _PAIR,
-    "pegasus": _PAIR,
     "mt5": {**_T5, "tie_word_embeddings": False},
 }  # fmt: skip
+"""Sizes by model type."""
 
 
-def save_model(folder: Path, class_name: str, **changes: Any) -> Any:
-    """Save a tiny model with random weights, and return it; ``changes`` are of its sizes."""
+@cache
+def tiny_model(class_name: str, **changes: Any) -> Any:
+    """Return a tiny model with seeded random weights; ``changes`` are of its sizes."""
     kind = getattr(transformers, class_name)
     sizes = SIZES[kind.config_class.model_type]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = kind(kind.config_class(**{**sizes, **changes}))
+        return kind(kind.config_class(**{**sizes, **changes})).eval()
+
+
+def tensors_of(model: Any) -> Tensors:
+    """Return copies of a model's tensors by name, without shared memory."""
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def save_model(folder: Path, class_name: str, **changes: Any) -> Any:
+    """Save a tiny model, and return it."""
+    model = tiny_model(class_name, **changes)
     model.save_pretrained(folder)
     return model
 
@@ -77,12 +89,12 @@ def opened(path: Path, task: str = "auto") -> LoadedModel:
 
 
 def read_tensors(folder: Path) -> Tensors:
-    """Return what a folder's weights hold."""
+    """Return the tensors in a folder's weight file."""
     return load_file(folder / "model.safetensors")
 
 
 def write_tensors(folder: Path, tensors: Tensors) -> None:
-    """Replace a folder's weights."""
+    """Replace the tensors in a folder's weight file."""
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
 

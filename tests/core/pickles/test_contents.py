@@ -1,40 +1,43 @@
-"""What a pickle asks for is known without running it, and every bad one is told in its words."""
+"""The contents of a pickle are known without running it; all but tensors are refused."""
 
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from bertviewer.core.pickles import contents as pickle_contents
+from bertviewer.core.checkpoints.stored import ITEM_BYTES, TORCH_NAMES
+from bertviewer.core.pickles import contents
 from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.util.errors import UserError
-from tests.core.checkpoints.bad_safetensors import BadFile
-from tests.core.pickles.bad_pickles import BAD_PICKLES, Call, program, zipped
+from tests.core.pickles.bad_pickles import BAD_PICKLES, Call, saved
+from tests.tools.refusals import refusals
 
 TENSORS = ("collections.OrderedDict", "torch.FloatStorage", "torch._utils._rebuild_tensor_v2")
 
 
-def said_of(file: Path) -> str:
-    """Return what is said of a file that is not read, and nothing for one that may be."""
-    try:
-        return read_contents(file).refusal
-    except UserError as error:
-        return str(error)
+def refuse(file: Path) -> None:
+    """Raise the error for a file that is not converted."""
+    if refusal := read_contents(file).refusal:
+        raise UserError(refusal)
 
 
-@pytest.mark.parametrize("bad", BAD_PICKLES, ids=lambda bad: bad.name)
-def test_every_bad_file_in_its_own_words(bad: BadFile, tmp_path: Path) -> None:
-    file = tmp_path / "pytorch_model.bin"
-    file.write_bytes(bad.content)
-    assert said_of(file) == f"{file}: {bad.message}"
+def test_every_kind_of_bad_file_has_its_message(
+    file: Path, golden: Callable[[str, str], None]
+) -> None:
+    def read(content: bytes) -> None:
+        file.write_bytes(content)
+        refuse(file)
+
+    golden("refusals/pickles.txt", refusals(read, BAD_PICKLES, file.parent))
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_tensors_ask_for_little(is_zip: bool, tmp_path: Path) -> None:
-    file = tmp_path / "pytorch_model.bin"
-    weights = OrderedDict(a=torch.zeros(2, 3), b=torch.nn.Parameter(torch.ones(4)))
+def test_tensors_are_accepted(is_zip: bool, file: Path) -> None:
+    dtypes = {code: torch.zeros(3).to(getattr(torch, TORCH_NAMES[code])) for code in ITEM_BYTES}
+    weights = OrderedDict(a=torch.zeros(2, 3), b=torch.nn.Parameter(torch.ones(4)), **dtypes)
     torch.save(weights, file, _use_new_zipfile_serialization=is_zip)
     found = read_contents(file)
     assert (found.refusal, found.unsafe_globals, found.unsafe_opcodes) == ("", (), ())
@@ -43,52 +46,41 @@ def test_tensors_ask_for_little(is_zip: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype",
-    ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
-     "bool", "float8_e4m3fn", "float8_e5m2", "uint16", "uint32", "uint64"],
-)  # fmt: skip
-def test_every_dtype_that_can_be_read_is_allowed(dtype: str, tmp_path: Path) -> None:
-    file = tmp_path / "pytorch_model.bin"
-    torch.save({"a": torch.zeros(3).to(getattr(torch, dtype))}, file)
-    assert read_contents(file).refusal == ""
-
-
-@pytest.mark.parametrize(
-    ("thing", "asked"),
+    ("value", "name"),
     [
         (torch.nn.Linear(2, 2), "torch.nn.modules.linear.Linear"),
         (torch.zeros(3, dtype=torch.complex64), "torch.ComplexFloatStorage"),
         (torch.eye(3).to_sparse(), "torch._utils._rebuild_sparse_tensor"),
     ],
 )
-def test_what_is_more_than_a_tensor_is_named(thing: object, asked: str, tmp_path: Path) -> None:
-    file = tmp_path / "pytorch_model.bin"
-    torch.save({"a": thing}, file)
-    assert asked in read_contents(file).unsafe_globals
+def test_other_objects_are_unsafe(value: object, name: str, file: Path) -> None:
+    torch.save({"a": value}, file)
+    assert name in read_contents(file).unsafe_globals
 
 
-def test_looking_runs_nothing(tmp_path: Path) -> None:
+def test_reading_the_contents_runs_nothing(tmp_path: Path, file: Path) -> None:
     marker = tmp_path / "marker"
-    file = tmp_path / "pytorch_model.bin"
+    command = f"touch {marker}"
     for is_zip in (True, False):
-        thing = {"a": torch.zeros(2), "b": Call(os.system, f"touch {marker}")}
-        torch.save(thing, file, _use_new_zipfile_serialization=is_zip)
+        value = {"a": torch.zeros(2), "b": Call(os.system, command)}
+        torch.save(value, file, _use_new_zipfile_serialization=is_zip)
         assert read_contents(file).unsafe_globals == (f"{os.system.__module__}.system",)
     assert not marker.exists()
-    # It would have run.
-    os.system(f"touch {marker}")
+    os.system(command)
     assert marker.exists()
 
 
-def test_a_program_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickle_contents, "MAX_OPCODES", 1000)
-    file = tmp_path / "pytorch_model.bin"
-    file.write_bytes(zipped(("archive/data.pkl", program([None] * 2000))))
-    assert said_of(file) == f"{file}: it lists too many tensors"
-    monkeypatch.setattr(pickle_contents, "MAX_PROGRAM_BYTES", 1000)
-    assert said_of(file) == f"{file}: it lists too many tensors"
+@pytest.mark.parametrize("limit", ["MAX_OPCODES", "MAX_PROGRAM_BYTES"])
+def test_long_programs_are_refused(file: Path, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_bytes(saved([None] * 2000))
+    assert read_contents(file).refusal == ""
+    monkeypatch.setattr(contents, limit, 1000)
+    with pytest.raises(UserError, match="it lists too many tensors"):
+        read_contents(file)
 
 
-def test_no_file(tmp_path: Path) -> None:
-    assert said_of(tmp_path / "x") == f"{tmp_path / 'x'}: No such file or directory"
-    assert said_of(tmp_path) == f"{tmp_path}: Is a directory"
+def test_missing_files_and_folders_are_refused(file: Path) -> None:
+    for path, reason in ((file, "No such file or directory"), (file.parent, "Is a directory")):
+        with pytest.raises(UserError) as raised:
+            read_contents(path)
+        assert str(raised.value) == f"{path}: {reason}"

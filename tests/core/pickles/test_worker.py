@@ -1,4 +1,4 @@
-"""What the worker makes of a file; the helper process has its limits."""
+"""Conversion of a pickle to safetensors, as the helper process does it."""
 
 import os
 from collections import OrderedDict
@@ -12,81 +12,79 @@ from safetensors.torch import load_file
 from bertviewer.core.pickles.worker import convert
 from bertviewer.core.util.errors import UserError
 from tests.core.pickles.bad_pickles import Call
-from tests.core.pickles.some_tensors import assert_equal, some_tensors
+from tests.core.pickles.conftest import Tensors, assert_equal, some_tensors
+
+HALVES = {"net": {"a": torch.ones(2)}, "ema": {"a": torch.ones(2)}}
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "pytorch_model.bin"
+def converted(value: Any, file: Path, out: Path) -> Tensors:
+    torch.save(value, file)
+    convert(str(file), str(out / "x"))
+    return load_file(out / "x")
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    return folder
-
-
-def refusal(thing: Any, file: Path, out: Path) -> str:
-    """Return the error message for a file with ``thing`` in it."""
-    torch.save(thing, file)
+def refusal(value: Any, file: Path, out: Path) -> str:
     with pytest.raises(UserError) as raised:
-        convert(str(file), str(out / "x"))
+        converted(value, file, out)
     return str(raised.value)
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_the_same_tensors(file: Path, out: Path, is_zip: bool) -> None:
+def test_tensors_are_converted(file: Path, out: Path, is_zip: bool) -> None:
     torch.save(some_tensors(), file, _use_new_zipfile_serialization=is_zip)
     convert(str(file), str(out / "x"))
     assert_equal(load_file(out / "x"), some_tensors())
 
 
-def test_shared_and_strided_tensors(file: Path, out: Path) -> None:
+def test_shared_memory_and_strides_are_resolved(file: Path, out: Path) -> None:
     whole = torch.arange(12.0).reshape(3, 4)
-    parts = {"turned": whole.T, "part": whole[1:, 2:], "flat": whole.view(12)}
-    torch.save({"a": whole, "b": whole, **parts}, file)
-    convert(str(file), str(out / "x"))
-    # The first of two names is kept; a part is not the same, though it shares the memory.
-    assert_equal(load_file(out / "x"), {"a": whole, **parts})
+    views = {"transposed": whole.T, "part": whole[1:, 2:], "flat": whole.view(12)}
+    # Of two names for one tensor the first is kept.
+    found = converted({"a": whole, "b": whole, **views}, file, out)
+    assert_equal(found, {"a": whole, **views})
 
 
-@pytest.mark.parametrize("key", ["state_dict", "model"])
-def test_a_checkpoint_of_training(file: Path, out: Path, key: str) -> None:
-    inner = OrderedDict(a=torch.ones(2), b=torch.nn.Parameter(torch.zeros(3)))
-    torch.save({"epoch": 3, key: inner, "best": None}, file)
-    convert(str(file), str(out / "x"))
-    assert_equal(load_file(out / "x"), {"a": torch.ones(2), "b": torch.zeros(3)})
+@pytest.mark.parametrize(
+    "key", ["state_dict", "model_state_dict", "model", "module", "ema_weights"]
+)
+def test_the_weights_in_a_training_checkpoint_are_found(file: Path, out: Path, key: str) -> None:
+    weights = OrderedDict(a=torch.ones(2), b=torch.nn.Parameter(torch.zeros(3)))
+    found = converted({"epoch": 3, key: weights, "best": None}, file, out)
+    assert_equal(found, {"a": torch.ones(2), "b": torch.zeros(3)})
 
 
-@pytest.mark.parametrize("thing", [torch.ones(3), {}, {"step": 1}, [torch.ones(2)], None])
-def test_nothing_with_a_name(file: Path, out: Path, thing: Any) -> None:
-    assert refusal(thing, file, out) == "it contains no named tensors"
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        *((v, "it contains no named tensors") for v in (torch.ones(3), {"step": 1}, [], None)),
+        ({3: torch.ones(2)}, "it contains a tensor without a valid name"),
+        (
+            {"a": torch.zeros(2, dtype=torch.complex64)},
+            "'a' is a tensor of complex64, which cannot be read",
+        ),
+        ({"a": torch.eye(2).to_sparse()}, "'a' is a tensor of sparse_coo, which cannot be read"),
+        (  # one number as 800 GB of them
+            {"a": torch.zeros(1).expand(10**5, 2 * 10**6)},
+            "its tensors claim to be larger than the file",
+        ),
+        (
+            HALVES,
+            "it holds the tensors of several models ('net', 'ema'); save those of one of them in a "
+            "file, and open that",
+        ),
+        # Without torch's advice to load it unsafely.
+        ({"a": torch.nn.Linear(2, 2)}, "truncated or corrupt (UnpicklingError)"),
+        ({"a": Call(os.system, "exit 0")}, "truncated or corrupt (UnpicklingError)"),
+    ],
+)
+def test_what_safetensors_cannot_store_is_refused(
+    file: Path, out: Path, value: Any, message: str
+) -> None:
+    assert refusal(value, file, out) == message
 
 
-def test_what_safetensors_cannot_hold(file: Path, out: Path) -> None:
-    what = "is a tensor of {}, which cannot be read"
-    numbers = torch.zeros(2, dtype=torch.complex64)
-    assert refusal({"a": numbers}, file, out) == f"'a' {what.format('complex64')}"
-    sparse = torch.eye(2).to_sparse()
-    assert refusal({"a": sparse}, file, out) == f"'a' {what.format('sparse_coo')}"
-    assert refusal({3: torch.ones(2)}, file, out) == "it contains a tensor without a valid name"
-
-
-def test_a_tensor_that_is_larger_than_its_file(file: Path, out: Path) -> None:
-    # One number, seen as 800 GB of them.
-    huge = {"a": torch.zeros(1).expand(10**5, 2 * 10**6)}
-    assert refusal(huge, file, out) == "its tensors claim to be larger than the file"
-
-
-@pytest.mark.parametrize("thing", [torch.nn.Linear(2, 2), Call(os.system, "exit 0")])
-def test_torchs_advice_is_not_repeated(file: Path, out: Path, thing: Any) -> None:
-    said = refusal({"a": thing}, file, out)
-    assert said == "truncated or corrupt (UnpicklingError)"
-
-
-def test_numbers_missing(file: Path, out: Path) -> None:
+def test_a_truncated_file_is_refused(file: Path, out: Path) -> None:
     torch.save(some_tensors(), file, _use_new_zipfile_serialization=False)
-    file.write_bytes(file.read_bytes()[:-20])
+    os.truncate(file, file.stat().st_size - 20)
     with pytest.raises(UserError, match=r"^truncated or corrupt \(\w+\)$"):
         convert(str(file), str(out / "x"))

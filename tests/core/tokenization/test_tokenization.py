@@ -1,4 +1,4 @@
-"""Text to tokens: by the model's own tokenizer, and by one that stands in for it."""
+"""Choosing a tokenizer, the placeholder for models without one, and truncation."""
 
 import json
 from pathlib import Path
@@ -6,125 +6,62 @@ from typing import Any
 
 import pytest
 
+from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.activation_run import Sentence, Token
+from bertviewer.core.sources.length_limits import LengthLimits
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.sources.presets import demo_folder
 from bertviewer.core.tokenization.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenization.placeholder import PlaceholderTokenizer
 from bertviewer.core.tokenization.tokenization import find_tokenizer, reads_text
-from bertviewer.core.util.errors import UserError
+from bertviewer.core.tokenization.tokens import TokenIds, truncated_places
 from tests.core.runs.bert_tokens import BERT, texts
+from tests.core.tokenization.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
 
-class TestModelTokenizer:
-    def test_word_pieces(self) -> None:
-        tokens = ModelTokenizer(demo_folder()).tokenize(
-            Sentence("this is a 12212121 test sentence")
-        )
-        assert texts(tokens)[:2] == ["[CLS]", "this"]
-        assert texts(tokens)[4:8] == ["122", "##12", "##12", "##1"]
-        assert [token.id for token in tokens] == [
-            101, 2023, 2003, 1037, 13092, 12521, 12521, 2487, 3231, 6251, 102,
-        ]  # fmt: skip
-        assert [token.word for token in tokens] == [None, 0, 1, 2, 3, 3, 3, 3, 4, 5, None]
-        assert tokens[-1] == Token(102, "[SEP]", 0, is_special=True)
-
-    def test_pair_has_two_segments(self) -> None:
-        tokens = ModelTokenizer(demo_folder()).tokenize(Sentence("one", "two"))
-        assert texts(tokens) == ["[CLS]", "one", "[SEP]", "two", "[SEP]"]
-        assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
-        assert [token.word for token in tokens] == [None, 0, None, 1, None]
-
-    def test_what_is_special_and_what_is_unknown(self) -> None:
-        tokens = ModelTokenizer(demo_folder()).tokenize(
-            Sentence("[MASK] 😀, x[MASK]y [UNK]", "[SEP] [mask]")
-        )
-        assert [
-            (token.text, token.word, token.is_special, token.is_unknown, token.written)
-            for token in tokens
-        ] == [
-            ("[CLS]", None, True, False, ""),
-            ("[MASK]", None, True, False, "[MASK]"),
-            ("[UNK]", 0, False, True, "😀"),
-            (",", 1, False, False, ","),
-            ("x", 2, False, False, "x"),
-            ("[MASK]", None, True, False, "[MASK]"),
-            ("y", 3, False, False, "y"),
-            ("[UNK]", None, True, False, "[UNK]"),
-            ("[SEP]", None, True, False, ""),
-            ("[SEP]", None, True, False, "[SEP]"),
-            ("[", 4, False, False, "["),
-            ("mask", 5, False, False, "mask"),
-            ("]", 6, False, False, "]"),
-            ("[SEP]", None, True, False, ""),
-        ]
-
-    def test_a_text_of_nothing_that_is_read(self) -> None:
-        tokens = ModelTokenizer(demo_folder()).tokenize(Sentence("\x00\u200b"))
-        assert texts(tokens) == ["[CLS]", "[SEP]"]
-
-    def test_a_pair_for_an_encoder_and_a_decoder_is_read_apart(self) -> None:
-        config = {"is_encoder_decoder": True}
-        tokenizer = ModelTokenizer(demo_folder(), config, pair_is_target=True)
-        tokens = tokenizer.tokenize(Sentence("one", "two cats"))
-        assert texts(tokens) == ["[CLS]", "one", "[SEP]", "[CLS]", "two", "cats", "[SEP]"]
-        assert [token.segment for token in tokens] == [0, 0, 0, 1, 1, 1, 1]
-        assert [token.word for token in tokens] == [None, 0, None, None, 1, 2, None]
-
-    def test_a_pair_for_an_encoder_alone_is_of_its_segment(self) -> None:
-        config = {"is_encoder_decoder": True, "max_position_embeddings": 8}
-        tokenizer = ModelTokenizer(demo_folder(), config)
-        tokens = tokenizer.tokenize(Sentence("one two three four", "two cats", cut=True))
-        assert " ".join(texts(tokens)) == "[CLS] one two three [SEP] two cats [SEP]"
-        assert {token.segment for token in tokens} == {0}
-        assert [token.word for token in tokens] == [None, 0, 1, 2, None, 3, 4, None]
-
-    def test_a_long_text_is_no_news_for_the_terminal(
-        self, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-    ) -> None:
-        assert len(ModelTokenizer(demo_folder()).tokenize(Sentence("cat " * 2_000))) == 2_002
-        assert capfd.readouterr().err == ""
-        assert caplog.text == ""
-
-    def test_a_text_that_no_tokenizer_can_read_is_told(self) -> None:
-        with pytest.raises(UserError, match="the tokenizer cannot read this text"):
-            ModelTokenizer(demo_folder()).tokenize(Sentence("\udc80"))
-
-    def test_tokenizer_of_a_folder(self, tiny_bert_folder: Path) -> None:
-        tokens = (
-            open_model(parse_source(str(tiny_bert_folder)))
-            .tokenizer()
-            .tokenize(Sentence("The cats"))
-        )
+def test_the_tokenizer_of_a_folder(tiny_bert_folder: Path) -> None:
+    source = parse_source(str(tiny_bert_folder))
+    config = open_model(source).architecture.config
+    first, second = (find_tokenizer(source, config) for _ in range(2))
+    assert first is not second
+    for tokenizer in (first, second):
+        tokens = tokenizer.tokenize(Sentence("The cats"))
         assert texts(tokens) == ["[CLS]", "the", "cat", "##s", "[SEP]"]
-        assert [token.id for token in tokens][::4] == [2, 3]
+        assert (tokens[0].id, tokens[-1].id) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"model_type": "bert", "num_hidden_layers": 1}, True),
+        ({"model_type": "transformer-base", "num_encoder_layers": 1}, True),
+        ({"model_type": "vit", "num_hidden_layers": 1}, False),
+        ({"model_type": "wav2vec2", "num_hidden_layers": 1}, False),
+    ],
+)
+def test_models_of_images_and_speech_read_no_text(
+    config: dict[str, Any], expected: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert reads_text(open_model(parse_source(str(tmp_path))).architecture) is expected
 
 
 class TestPlaceholder:
-    def test_words_marks_and_chinese_characters(self) -> None:
+    def test_words_punctuation_and_chinese_characters_are_tokens(self) -> None:
         tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("Hi, 你好 there!"))
         assert texts(tokens) == ["[CLS]", "Hi", ",", "你", "好", "there", "!", "[SEP]"]
 
-    def test_equal_words_have_equal_ids_in_range(self) -> None:
-        tokenizer = PlaceholderTokenizer({"model_type": "gpt2", "vocab_size": 11})
-        tokens = tokenizer.tokenize(Sentence("a b a " + " ".join(map(str, range(200)))))
-        assert tokens[0].id == tokens[2].id
-        assert all(0 <= token.id < 11 for token in tokens)
-
-    def test_ids_are_the_same_in_every_process(self) -> None:
+    def test_ids_are_hashes_of_words_within_the_vocabulary(self) -> None:
         (_, token, _) = PlaceholderTokenizer(BERT).tokenize(Sentence("token"))
-        assert token.id == PlaceholderTokenizer(BERT).tokenize(Sentence("token"))[1].id
-        assert token.id == EXPECTED_ID_OF_TOKEN
+        assert token.id == 4384  # in every process
+        for rows in (1, 2, 3, 11, 102):
+            tokenizer = PlaceholderTokenizer({"model_type": "bert", "vocab_size": rows})
+            tokens = tokenizer.tokenize(Sentence("a b a " + " ".join(map(str, range(200)))))
+            ids = {token.text: token.id for token in tokens}
+            assert all(ids[token.text] == token.id for token in tokens)
+            assert all(0 <= token.id < rows for token in tokens)
 
-    @pytest.mark.parametrize("rows", [1, 2, 3, 102])
-    def test_tiny_vocabularies(self, rows: int) -> None:
-        tokens = PlaceholderTokenizer({"model_type": "bert", "vocab_size": rows}).tokenize(
-            Sentence("one two three")
-        )
-        assert all(0 <= token.id < rows for token in tokens)
-
-    def test_pair(self) -> None:
+    def test_a_pair(self) -> None:
         tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("one", "two"))
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "two", "[SEP]"]
@@ -139,59 +76,67 @@ class TestPlaceholder:
             ("t5", "a </s>", "a </s> b </s>", "a </s> b </s>"),
         ],
     )
-    def test_encoder_decoders_read_an_end(
-        self, family: str, alone: str, pair: str, apart: str
-    ) -> None:
-        config = {"model_type": family, "vocab_size": 99, "is_encoder_decoder": True} | {
-            f"{name}_token_id": number for number, name in enumerate(("bos", "pad", "eos"))
-        }
+    def test_encoder_decoders(self, family: str, alone: str, pair: str, apart: str) -> None:
+        ids = {f"{name}_token_id": number for number, name in enumerate(("bos", "pad", "eos"))}
+        config = {"model_type": family, "vocab_size": 99, "is_encoder_decoder": True, **ids}
         together = PlaceholderTokenizer(config)
         assert " ".join(texts(together.tokenize(Sentence("a")))) == alone
         tokens = together.tokenize(Sentence("a", "b"))
         assert " ".join(texts(tokens)) == pair
         assert {token.segment for token in tokens} == {0}
         assert tokens[-1] == Token(2, "</s>", 0, is_special=True)
+        assert [together.text_of(number) for number in (0, 1, 2, 7)] == [
+            "<s>", "<pad>", "</s>", "#7",
+        ]  # fmt: skip
         tokens = PlaceholderTokenizer(config, pair_is_target=True).tokenize(Sentence("a", "b"))
         assert " ".join(texts(tokens)) == apart
         length = len(alone.split())
         assert [token.segment for token in tokens] == [0] * length + [1] * length
-        assert [together.text_of(number) for number in (0, 1, 2, 7)] == [
-            "<s>",
-            "<pad>",
-            "</s>",
-            "#7",
-        ]
 
-    def test_a_mask_is_one_token(self) -> None:
+    def test_masks(self) -> None:
         tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("a[MASK]b"))
         assert texts(tokens) == ["[CLS]", "a", "[MASK]", "b", "[SEP]"]
         assert tokens[2] == Token(103, "[MASK]", 0, is_special=True)
-
-    def test_a_family_without_a_mask_reads_the_letters(self) -> None:
-        gpt2 = PlaceholderTokenizer({"model_type": "gpt2", "vocab_size": 500})
-        assert texts(gpt2.tokenize(Sentence("[MASK]"))) == ["[", "MASK", "]"]
+        without = PlaceholderTokenizer({"model_type": "gpt2", "vocab_size": 500})
+        assert texts(without.tokenize(Sentence("[MASK]"))) == ["[", "MASK", "]"]
 
 
-EXPECTED_ID_OF_TOKEN = 4384
+LONG, OTHER = "this is a 12212121 test of the cat and the mat", "the dog 12212121 ran home today"
 
 
-def test_each_call_gives_a_tokenizer_of_its_own(tiny_bert_folder: Path) -> None:
-    source = parse_source(str(tiny_bert_folder))
-    config = open_model(source).architecture.config
-    first, second = (find_tokenizer(source, config) for _ in range(2))
-    assert first is not second
-    assert first.tokenize(Sentence("the cats")) == second.tokenize(Sentence("the cats"))
+class TestTruncation:
+    """Long texts are truncated as by transformers, at the side that the settings have."""
 
+    @pytest.mark.parametrize("side", ["left", "right"])
+    @pytest.mark.parametrize("kind", [*MAKERS, "python"])
+    def test_ids_are_those_of_transformers(self, kind: str, side: str, tmp_path: Path) -> None:
+        if kind == "python":
+            write_python_tokenizer(tmp_path)
+        else:
+            write_tokenizer(kind, tmp_path)
+        path = tmp_path / "tokenizer_config.json"
+        settings = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**settings, "truncation_side": side}))
+        theirs: Any = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+        limit = 0
+        ours = ModelTokenizer(tmp_path, limits=lambda: LengthLimits(limit, limit))
+        # Special tokens that were typed are truncated like text.
+        typed = f"the cat {theirs.unk_token} {theirs.unk_token} the mat on a mat"
+        for text in (LONG, typed):
+            (alone,) = ours.encode_each([text])
+            assert isinstance(alone, TokenIds)
+            for limit in range(6, 14):
+                expected = theirs(text, truncation=True, max_length=limit)["input_ids"]
+                assert list(alone.cut(limit, keeps_end=ours.keeps_end).ids) == expected
+                for pair in (None, OTHER, text, LONG + OTHER):
+                    expected = theirs(text, pair, truncation=True, max_length=limit)["input_ids"]
+                    tokens = ours.tokenize(Sentence(text, pair, cut=True))
+                    assert [token.id for token in tokens] == expected, (limit, pair)
+                    numbers = list(dict.fromkeys(t.word for t in tokens if t.word is not None))
+                    assert numbers == list(range(len(numbers)))
+                    assert all(token.word is None for token in tokens if token.sentence is None)
 
-@pytest.mark.parametrize(
-    ("config", "reads"),
-    [
-        ({"model_type": "bert", "num_hidden_layers": 1}, True),
-        ({"model_type": "transformer-base", "num_encoder_layers": 1}, True),
-        ({"model_type": "vit", "num_hidden_layers": 1}, False),
-        ({"model_type": "wav2vec2", "num_hidden_layers": 1}, False),
-    ],
-)
-def test_models_that_read_no_text(config: dict[str, Any], reads: bool, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    assert reads_text(open_model(parse_source(str(tmp_path))).architecture) is reads
+    def test_two_long_sentences_are_halved(self) -> None:
+        sentences = [None, 0, 0, 0, 0, None, 1, 1, 1, 1, None]
+        assert truncated_places(sentences, 8) == [0, 1, 2, 5, 6, 7, 8, 10]
+        assert truncated_places(sentences, 8, keeps_end=True) == [0, 3, 4, 5, 7, 8, 9, 10]

@@ -26,19 +26,17 @@ def test_any_text_becomes_one_short_line(text: str) -> None:
     ("text", "message"),
     [
         ("a\n  b\tc", "a b c"),
-        ("名前 💥 ß", "名前 💥 ß"),
+        ("名前 💥 ß <b>*x* $y$", "名前 💥 ß <b>*x* $y$"),
         ("\x1b[31mred", "\\x1b[31mred"),
         ("a\u202eb", "a\\u202eb"),
         ("\ud800", "\\ud800"),
-        ("\0", "\\x00"),
-        ("<b>*x* $y$", "<b>*x* $y$"),
     ],
 )
-def test_what_is_changed_and_what_is_not(text: str, message: str) -> None:
+def test_only_unprintable_characters_are_escaped(text: str, message: str) -> None:
     assert str(UserError(text)) == message
 
 
-def test_both_ends_of_a_long_text_are_kept() -> None:
+def test_a_long_text_loses_its_middle() -> None:
     message = str(UserError("model.bin: " + "x" * 5000 + " at byte 7"))
     assert message.startswith("model.bin: xxx")
     assert message.endswith("xxx at byte 7")
@@ -53,13 +51,9 @@ def caused(error: Exception, cause: Exception) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "message"),
     [
         (ValueError("one\n two"), "one two"),
-        (
-            ValueError("LABEL_0 is no class. hidden_size is 3."),
-            "LABEL_0 is no class. hidden_size is 3.",
-        ),
         (ValueError("X is broken. Please run `pip install y -U`."), "X is broken."),
         (ValueError("It has its own code; pass trust_remote_code=True."), "It has its own code;"),
         (ValueError("Set the environment variable HF_HUB_OFFLINE=0"), ""),
@@ -71,19 +65,17 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (caused(OSError("We couldn't connect"), ConnectionError("x")), NEEDS_OTHER_FILES),
     ],
 )
-def test_words(error: Exception, words: str) -> None:
-    assert library_message(error) == words
+def test_advice_to_programmers_is_removed(error: Exception, message: str) -> None:
+    assert library_message(error) == message
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "message"),
     [
         (KeyError("gelu_2"), "KeyError: 'gelu_2'"),
         (TypeError("ne() received\n an invalid"), "TypeError: ne() received an invalid"),
         (TypeError(), "TypeError"),
         (AttributeError("'NoneType' object has no"), "AttributeError: 'NoneType' object has no"),
-        (NameError("name 'x' is not defined"), "NameError: name 'x' is not defined"),
-        (ValueError("not enough values to unpack"), "not enough values to unpack"),
         (ValueError("LABEL_0 is no class"), "LABEL_0 is no class"),
         (IndexError("list index out of range"), "IndexError: list index out of range"),
         (IndexError("index out of range in self"), "an index is out of range"),
@@ -98,5 +90,5 @@ def test_words(error: Exception, words: str) -> None:
         (ConnectionError("x"), NEEDS_OTHER_FILES),
     ],
 )
-def test_what_an_error_says_in_a_line(error: Exception, words: str) -> None:
-    assert describe_error(error).startswith(words)
+def test_errors_are_described_in_a_line(error: Exception, message: str) -> None:
+    assert describe_error(error).startswith(message)

@@ -1,4 +1,4 @@
-"""Helper processes: the protocol, the limits, what is forbidden, and how they end."""
+"""Helper processes: protocol, limits, sandbox, and cleanup."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from bertviewer.app import main
 from bertviewer.core.util import helper_process, sandbox
 from bertviewer.core.util.errors import Cancelled, UserError
 from bertviewer.core.util.helper_process import Helper, HelperProcess
-from bertviewer.core.util.sandbox import LIMIT_EXCEEDED
+from bertviewer.core.util.progress import Progress
+from bertviewer.core.util.sandbox import LIMIT_EXCEEDED, Access
 from tests.core.util import helper_functions
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are Linux's")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits exist on Linux only")
 
 
 def start(**options: Any) -> HelperProcess:
@@ -27,80 +28,24 @@ def start(**options: Any) -> HelperProcess:
     return HelperProcess(helper_functions.__name__, **(limits | options))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def helper() -> Iterator[Helper]:
+    """Return a helper; tests may crash its process, which the next call restarts."""
     made = Helper(start, "Waiting")
     yield made
     made.stop()
 
 
-def call(helper: Helper, function: str, **arguments: Any) -> Any:
+def run(helper: Helper, code: str) -> Any:
     with helper.session() as process:
-        return process.call(function, arguments)
+        return process.call("run", {"code": code})
 
 
-def test_results_and_errors(helper: Helper) -> None:
-    for value in (None, 3, "\ud800\n", {"a": [1.5, "Ω"]}):
-        assert call(helper, "echo", value=value) == value
-    with pytest.raises(UserError, match=r"^not this$"):
-        call(helper, "refuse", message="not this")
-    with pytest.raises(UserError, match="KeyError: 'nothing'"):
-        call(helper, "nothing")
-    with pytest.raises(UserError, match="stopped here"):
-        call(helper, "exit", message="stopped here")  # an exception that is not an Exception
-    assert call(helper, "echo", value=1) == 1
+def process_id(helper: Helper) -> int:
+    return int(run(helper, "os.getpid()"))
 
 
-def test_steps_come_before_the_result(helper: Helper) -> None:
-    steps: list[int] = []
-    with helper.session() as process:
-        assert process.call("count", {"stop": 3}, on_step=steps.append) == "counted"
-        with pytest.raises(UserError, match="nothing to count"):
-            process.call("count", {"stop": 0}, on_step=steps.append)
-        with pytest.raises(Cancelled):
-            process.call("count", {"stop": 4, "pause": 0.1}, canceller(0.1))
-    assert call(helper, "echo", value=1) == 1
-    with helper.session() as another:
-        assert another is process
-    assert steps == [0, 1, 2]
-
-
-def test_a_crash_is_logged_and_the_process_started_again(helper: Helper) -> None:
-    first = call(helper, "pid")
-    assert call(helper, "pid") == first
-    with pytest.raises(UserError, match=r"^the helper process crashed; details are in ") as told:
-        call(helper, "die", message="a trace")
-    assert "a trace" in Path(str(told.value).rpartition(" ")[2]).read_text()
-    second = call(helper, "pid")
-    assert second not in (first, os.getpid())
-    os.kill(second, signal.SIGKILL)
-    os.waitid(os.P_PID, second, os.WEXITED | os.WNOWAIT)
-    assert call(helper, "pid") not in (first, second)
-
-
-@linux
-def test_memory_is_limited(helper: Helper) -> None:
-    with pytest.raises(UserError, match=LIMIT_EXCEEDED):
-        call(helper, "allocate", nbytes=300_000_000)
-    assert call(helper, "allocate", nbytes=100_000_000) == 100_000_000
-
-
-@linux
-def test_cpu_time_is_limited_for_each_call() -> None:
-    with start(seconds=1) as process:
-        for _ in range(4):
-            process.call("spin", {"seconds": 0.6})
-        with pytest.raises(UserError, match=LIMIT_EXCEEDED):
-            process.call("spin", {})
-
-
-def test_the_time_by_the_clock_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(helper_process, "CLOCK_FACTOR", 0.2)
-    with start(seconds=1) as process, pytest.raises(UserError, match=LIMIT_EXCEEDED):
-        process.call("sleep", {})
-
-
-def canceller(seconds: float) -> Any:
+def cancel_after(seconds: float) -> Progress:
     deadline = time.monotonic() + seconds
 
     def progress(done: int, total: int, label: str) -> None:
@@ -111,32 +56,110 @@ def canceller(seconds: float) -> Any:
     return progress
 
 
-def test_a_call_can_be_cancelled(helper: Helper) -> None:
-    first = call(helper, "pid")
-    with helper.session() as process, pytest.raises(Cancelled, match="Working"):
-        process.call("spin", {"seconds": 0.4}, canceller(0.1), "Working")
-    assert call(helper, "pid") == first  # it was waited for a little
-    with helper.session() as process, pytest.raises(Cancelled):
-        process.call("spin", {}, canceller(0.1))
-    assert call(helper, "pid") != first  # it was killed
+def test_calls_return_results_and_raise_errors(helper: Helper) -> None:
+    with helper.session() as process:
+        for value in (None, 3, "\ud800\n", {"a": [1.5, "Ω"]}):
+            assert process.call("echo", {"value": value}) == value
+        with pytest.raises(UserError, match="KeyError: 'nothing'"):
+            process.call("nothing", {})
+        with pytest.raises(UserError, match="stopped here"):  # SystemExit is not an Exception
+            process.call("run", {"code": "sys.exit('stopped here')"})
+        assert process.call("echo", {"value": 1}) == 1
 
 
-def test_waiting_for_the_start_can_be_cancelled(
+def test_steps_precede_the_result(helper: Helper) -> None:
+    steps: list[int] = []
+    with helper.session() as process:
+        assert process.call("count", {"stop": 3}, on_step=steps.append) == "counted"
+        with pytest.raises(UserError, match=r"^nothing to count$"):
+            process.call("count", {"stop": 0}, on_step=steps.append)
+        with pytest.raises(Cancelled):
+            process.call("count", {"stop": 4, "pause": 0.1}, cancel_after(0.1))
+    with helper.session() as same:  # the steps of the cancelled call are dropped
+        assert same is process
+        assert same.call("echo", {"value": 1}) == 1
+    assert steps == [0, 1, 2]
+
+
+def test_a_crash_is_logged_and_the_process_restarted(helper: Helper) -> None:
+    first = process_id(helper)
+    assert process_id(helper) == first
+    with pytest.raises(UserError, match=r"^the helper process crashed; details are in ") as error:
+        run(helper, "crash('a trace')")
+    assert "a trace" in Path(str(error.value).rpartition(" ")[2]).read_text()
+    second = process_id(helper)
+    assert second not in (first, os.getpid())
+    os.kill(second, signal.SIGKILL)
+    os.waitid(os.P_PID, second, os.WEXITED | os.WNOWAIT)
+    assert process_id(helper) not in (first, second)
+
+
+@linux
+def test_memory_is_limited(helper: Helper) -> None:
+    with pytest.raises(UserError, match=LIMIT_EXCEEDED):
+        run(helper, "len(bytearray(300_000_000))")
+    assert run(helper, "len(bytearray(100_000_000))") == 100_000_000
+
+
+@linux
+def test_cpu_time_is_limited_for_each_call() -> None:
+    with start(seconds=1) as process:
+        for _ in range(4):
+            process.call("run", {"code": "spin(0.6)"})
+        with pytest.raises(UserError, match=LIMIT_EXCEEDED):
+            process.call("run", {"code": "spin()"})
+
+
+def test_wall_clock_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_process, "CLOCK_FACTOR", 0.2)
+    with start(seconds=1) as process, pytest.raises(UserError, match=LIMIT_EXCEEDED):
+        process.call("run", {"code": "time.sleep(60)"})
+
+
+def test_a_cancelled_call_gets_a_moment_to_finish_and_is_killed_otherwise(
     helper: Helper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helper_process, "_POLL_SECONDS", 0.001)  # much less than any start takes
+    monkeypatch.setattr(helper_process, "ABANDONED_SECONDS", 1)
+    first = process_id(helper)
+    with helper.session() as process, pytest.raises(Cancelled, match="Working"):
+        process.call("run", {"code": "spin(0.4)"}, cancel_after(0.1), "Working")
+    assert process_id(helper) == first
     with helper.session() as process, pytest.raises(Cancelled):
-        process.call("pid", {}, canceller(0))
-    assert call(helper, "pid") == process.process.pid
+        process.call("run", {"code": "spin()"}, cancel_after(0.1))
+    assert process_id(helper) != first
+
+
+def test_endless_steps_can_be_cancelled(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_process, "ABANDONED_SECONDS", 0.1)
+    with helper.session() as process, pytest.raises(Cancelled):
+        process.call("count", {"stop": 10**9}, cancel_after(0.1))
+    assert process_id(helper) != process.process.pid  # it was killed
+
+
+def test_waiting_can_be_cancelled(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    helper.stop()
+    monkeypatch.setattr(helper_process, "_POLL_SECONDS", 0.001)  # less than any start takes
+    with helper.session() as process, pytest.raises(Cancelled):
+        process.call("echo", {"value": 1}, cancel_after(0))
+    assert process_id(helper) == process.process.pid
+    # A second thread waits for the first.
+    with (
+        helper.session(),
+        pytest.raises(Cancelled, match="Waiting"),
+        helper.session(cancel_after(0)),
+    ):
+        pytest.fail("two sessions at once")
 
 
 def test_threads_take_turns(helper: Helper) -> None:
     found: list[bool] = []
 
-    def count(value: int) -> None:
-        found.extend(call(helper, "echo", value=value) == value for _ in range(20))
+    def call(value: int) -> None:
+        for _ in range(20):
+            with helper.session() as process:
+                found.append(process.call("echo", {"value": value}) == value)
 
-    threads = [threading.Thread(target=count, args=(value,)) for value in range(3)]
+    threads = [threading.Thread(target=call, args=(value,)) for value in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -144,12 +167,7 @@ def test_threads_take_turns(helper: Helper) -> None:
     assert found == [True] * 60
 
 
-def test_waiting_for_another_thread_can_be_cancelled(helper: Helper) -> None:
-    with helper.session(), pytest.raises(Cancelled, match="Waiting"), helper.session(canceller(0)):
-        pytest.fail("two at once")
-
-
-def test_stopping_it_ends_the_call_of_another_thread(helper: Helper) -> None:
+def test_stop_ends_a_call(helper: Helper) -> None:
     deadline = time.monotonic() + 0.1
 
     def stop(done: int, total: int, label: str) -> None:
@@ -157,143 +175,173 @@ def test_stopping_it_ends_the_call_of_another_thread(helper: Helper) -> None:
             helper.stop()
 
     with helper.session() as process, pytest.raises(UserError, match=LIMIT_EXCEEDED):
-        process.call("spin", {}, stop)
+        process.call("run", {"code": "spin()"}, stop)
     assert not process.folder.exists()
 
 
-def test_where_no_process_can_be_started(
+def test_a_process_that_cannot_be_started_leaves_nothing(
     helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    helper.stop()
     monkeypatch.setattr(helper_process, "command", lambda *_: [str(tmp_path / "nothing")])
     before = set(Path(tempfile.gettempdir()).glob("bertviewer-*"))
     helper.prepare()  # reports nothing
     with pytest.raises(UserError, match=r"^no helper process can be started: No such f"):
-        call(helper, "pid")
+        process_id(helper)
     assert set(Path(tempfile.gettempdir()).glob("bertviewer-*")) == before
 
 
-def test_nothing_is_left_when_the_program_is_killed(helper: Helper) -> None:
-    call(helper, "pid")
+def close_input(process: HelperProcess) -> None:
+    """Close the standard input, as the system does if the program is killed."""
+    assert process.process.stdin is not None
+    process.process.stdin.close()
+    assert process.process.wait(60) == 0
+
+
+@pytest.mark.parametrize("end", [close_input, lambda _: helper_process.end_helpers()])
+def test_the_process_and_its_folder_do_not_survive_the_program(
+    helper: Helper, end: Callable[[HelperProcess], None]
+) -> None:
+    process_id(helper)
     with helper.session() as process:
-        assert process.process.stdin is not None
-        process.process.stdin.close()  # as the system does
-        assert process.process.wait(60) == 0
-        assert not process.folder.exists()
-
-
-def test_its_folder_may_be_deleted(helper: Helper) -> None:
-    call(helper, "pid")
-    with helper.session() as process:
-        process.folder.rmdir()
-    assert call(helper, "echo", value=1) == 1
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_fork_has_its_own(helper: Helper) -> None:
-    first = call(helper, "pid")
-    pid = os.fork()
-    if not pid:
-        other = call(helper, "pid")
-        helper_process.end_helpers()
-        os._exit(0 if other != first else 3)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert call(helper, "pid") == first
-
-
-def test_all_are_ended_with_the_program(helper: Helper) -> None:
-    with helper.session() as process:
-        helper_process.end_helpers()
+        end(process)
     assert process.process.returncode is not None
     assert not process.folder.exists()
 
 
-def test_secrets_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    monkeypatch.setenv("https_proxy", "proxy.example")
-    for access in ("untrusted", "trusted", "network"):
-        with start(access=access) as process:
-            found = process.call("run", {"code": "__import__('os').environ"})
-        assert "hf_secret" not in found
-        assert ("proxy.example" in found) is (access == "network")
+def test_a_process_without_its_folder_is_replaced(helper: Helper) -> None:
+    process_id(helper)
+    with helper.session() as process:
+        process.folder.rmdir()  # as a cleaner of temporary files may do
+    assert process_id(helper)
 
 
-def test_a_bundle_calls_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_fork_starts_its_own_process(helper: Helper) -> None:
+    first = process_id(helper)
+    pid = os.fork()
+    if not pid:
+        other = process_id(helper)
+        helper_process.end_helpers()
+        os._exit(0 if other != first else 3)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert process_id(helper) == first
+
+
+def test_a_bundle_starts_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/bertviewer/bertviewer")
     command = helper_process.command("a.module", "folder")
     assert command[0] == "/opt/bertviewer/bertviewer"
     called: list[list[str]] = []
 
-    def helped(arguments: list[str]) -> int:
+    def helper_main(arguments: list[str]) -> int:
         called.append(arguments)
         return 0
 
-    monkeypatch.setattr(sandbox, "main", helped)
+    monkeypatch.setattr(sandbox, "main", helper_main)
     assert main(command[1:]) == 0
     assert called == [["a.module", "folder"]]
 
 
-def test_only_some_folders_can_be_read(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "in", tmp_path / "out"
-    for folder in (inside, outside):
-        folder.mkdir()
-        (folder / "file").write_text("read")
-    (inside / "link").symlink_to(outside / "file")
-    secrets = (outside / "file", inside / "link", inside / ".." / "out" / "file", "/etc/passwd")
-    with start(reads=[inside]) as process:
-        (process.folder / "own").write_text("own")
-        assert process.call("read", {"path": str(inside / "file")}) == "read"
-        assert process.call("read", {"path": str(process.folder / "own")}) == "own"
-        assert process.call("run", {"code": "__import__('colorsys').ONE_THIRD"}).startswith("0.33")
-        for path in secrets:
-            with pytest.raises(UserError, match=r"^refused: it tried to do something .*\(open '"):
-                process.call("read", {"path": str(path)})
-        with pytest.raises(UserError, match=r"\(open 0\)"):
-            process.call("run", {"code": "open(0)"})
-        (process.folder / "own").unlink()
-    with start(access="trusted") as process:
-        assert process.call("read", {"path": str(outside / "file")}) == "read"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with ``allowed``, ``secret`` and a ``library`` that consists of links."""
+    folder = tmp_path_factory.mktemp("sandbox")
+    for name in ("allowed", "secret", "library"):
+        (folder / name).mkdir()
+    (folder / "allowed" / "file").write_text("read")
+    (folder / "secret" / "file").write_text("a secret")
+    (folder / "allowed" / "link").symlink_to(folder / "secret" / "file")
+    (folder / "module.py").write_text("WORD = 'imported'")
+    (folder / "library" / "linked.py").symlink_to(folder / "module.py")
+    return folder
 
 
-def test_an_installation_may_be_made_of_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    library = tmp_path / "library"
-    library.mkdir()
-    (tmp_path / "module.py").write_text("WORD = 'read'")
-    (library / "linked.py").symlink_to(tmp_path / "module.py")
-    monkeypatch.syspath_prepend(library)
-    with start() as process:
-        assert process.call("run", {"code": "__import__('linked').WORD"}) == "'read'"
+@pytest.fixture(scope="module")
+def processes(folder: Path) -> Iterator[Mapping[Access, HelperProcess]]:
+    """Return a process with each kind of access, started with secrets in the environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", "hf_secret")
+        patch.setenv("https_proxy", "proxy.example")
+        patch.syspath_prepend(folder / "library")
+        made: dict[Access, HelperProcess] = {
+            "untrusted": start(reads=[folder / "allowed"]),
+            "trusted": start(access="trusted"),
+            "network": start(access="network"),
+        }
+    yield made
+    for process in made.values():
+        process.end()
 
 
-def test_what_is_forbidden(tmp_path: Path) -> None:
+Processes = Mapping[Access, HelperProcess]
+
+
+def test_secrets_are_not_inherited(processes: Processes) -> None:
+    for access, process in processes.items():
+        environment = process.call("run", {"code": "dict(os.environ)"})
+        assert "hf_secret" not in environment.values()
+        assert ("https_proxy" in environment) is (access == "network")
+
+
+def test_untrusted_work_reads_allowed_folders_only(processes: Processes, folder: Path) -> None:
+    def read(access: Access, path: object) -> Any:
+        return processes[access].call("run", {"code": f"open({str(path)!r}).read()"})
+
+    own = processes["untrusted"].folder / "own"
+    own.write_text("own")
+    assert read("untrusted", folder / "allowed" / "file") == "read"
+    assert read("untrusted", own) == "own"
+    own.unlink()
+    secrets = (
+        folder / "secret" / "file",
+        folder / "allowed" / "link",
+        folder / "allowed" / ".." / "secret" / "file",
+        "/etc/passwd",
+    )
+    for path in secrets:
+        with pytest.raises(UserError, match=r"^refused: it tried to do something .*\(open '"):
+            read("untrusted", path)
+    with pytest.raises(UserError, match=r"\(open 0\)"):
+        processes["untrusted"].call("run", {"code": "open(0)"})
+    assert read("trusted", folder / "secret" / "file") == "a secret"
+
+
+def test_modules_can_be_imported_even_through_links(processes: Processes) -> None:
+    for code, value in (
+        ("__import__('colorsys').ONE_SIXTH", 1 / 6),
+        ("__import__('linked').WORD", "imported"),
+    ):
+        assert processes["untrusted"].call("run", {"code": code}) == value
+
+
+def test_forbidden_operations(processes: Processes, tmp_path: Path) -> None:
     marker = str(tmp_path / "marker")
-    with start() as process:
-        everywhere = {
-            "__import__('os').system('true')": "os.system",
-            "__import__('os').fork()": "os.fork",
-            f"__import__('os').posix_spawn('/bin/touch', ['touch', {marker!r}], {{}})": "os.posix",
-            "__import__('socket').socket()": "socket.__new__",
-            "__import__('socket').getaddrinfo('localhost', 1)": "socket.getaddrinfo",
-            f"__import__('subprocess').Popen(['touch', {marker!r}])": "subprocess.Popen",
-        }
-        of_untrusted = {
-            f"open({marker!r}, 'w')": "open",
-            f"__import__('os').open({marker!r}, {os.O_CREAT})": "open",
-            f"__import__('os').mkdir({marker!r})": "os.mkdir",
-            f"__import__('os').rename('a', {marker!r})": "os.rename",
-            "__import__('pickle').loads(b'cos\\nsystem\\n.')": "pickle.find_class",
-            "__import__('ctypes').CDLL(None)": "ctypes.dlopen",
-        }
-        for code, event in (everywhere | of_untrusted).items():
+    network_and_programs = {
+        "os.system('true')": "os.system",
+        "os.fork()": "os.fork",
+        f"os.posix_spawn('/bin/touch', ['touch', {marker!r}], {{}})": "os.posix",
+        "__import__('socket').socket()": "socket.__new__",
+        "__import__('socket').getaddrinfo('localhost', 1)": "socket.getaddrinfo",
+        f"__import__('subprocess').Popen(['touch', {marker!r}])": "subprocess.Popen",
+    }
+    system = {
+        f"open({marker!r}, 'w')": "open",
+        f"os.open({marker!r}, {os.O_CREAT})": "open",
+        f"os.mkdir({marker!r})": "os.mkdir",
+        f"os.rename('a', {marker!r})": "os.rename",
+        "__import__('pickle').loads(b'cos\\nsystem\\n.')": "pickle.find_class",
+        "__import__('ctypes').CDLL(None)": "ctypes.dlopen",
+    }
+    forbidden: dict[Access, dict[str, str]] = {
+        "untrusted": network_and_programs | system,
+        "trusted": network_and_programs,
+    }
+    for access, codes in forbidden.items():
+        for code, event in codes.items():
             with pytest.raises(UserError, match=rf"^refused: it tried .*\({event}"):
-                process.call("run", {"code": code})
-    with start(access="network") as process:
-        code = "__import__('socket').socketpair() and open(__import__('os').devnull, 'w').name"
-        assert process.call("run", {"code": code}) == repr(os.devnull)
-    with start(access="trusted") as process:
-        for code, event in everywhere.items():
-            with pytest.raises(UserError, match=rf"^refused: it tried .*\({event}"):
-                process.call("run", {"code": code})
-    assert not (tmp_path / "marker").exists()
+                processes[access].call("run", {"code": code})
+    assert not Path(marker).exists()
+    code = "__import__('socket').socketpair() and open(os.devnull, 'w').name"
+    assert processes["network"].call("run", {"code": code}) == os.devnull

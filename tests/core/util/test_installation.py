@@ -1,4 +1,4 @@
-"""Advice on optional packages is a command that works in the environment that is running."""
+"""The commands that install optional packages work in the running environment."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from bertviewer.core.util.installation import EXTRAS, extra_advice, install_advi
 from tests.cli.commands import ROOT
 
 
-def test_extras_are_those_of_the_project() -> None:
+def test_extras_are_those_of_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = project["optional-dependencies"]
     assert {name: list(needed) for name, needed in EXTRAS.items()} == {
@@ -24,19 +24,13 @@ def test_extras_are_those_of_the_project() -> None:
     assert names == set(SENTENCEPIECE)
 
 
-@pytest.mark.parametrize("name", EXTRAS)
-def test_the_advice_is_a_command_that_pip_understands(name: str) -> None:
-    command = shlex.split(extra_advice(name))
-    assert command == [sys.executable, "-m", "pip", "install", *EXTRAS[name]]
-
-
-def test_no_advice_names_a_distribution_of_this_project() -> None:
+def test_no_advice_installs_this_project_from_an_index() -> None:
     # No package index has it.
     sources = (ROOT / "bertviewer").rglob("*.py")
     assert [path for path in sources if "bertviewer[" in path.read_text("utf-8")] == []
 
 
-def test_what_is_installed_already_satisfies_the_command() -> None:
+def test_pip_accepts_the_command() -> None:
     command = shlex.split(install_advice("numpy>=2.0", no_deps=True))
     done = subprocess.run(
         [*command, "--no-index", "--quiet"], capture_output=True, text=True, check=False
@@ -44,16 +38,14 @@ def test_what_is_installed_already_satisfies_the_command() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_folder_with_a_space_and_an_environment_of_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_fits_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/a folder/python")
-    command = [sys.executable, "-m", "pip", "install", "pyarrow>=17"]
-    assert shlex.split(extra_advice("corpus")) == command
-    monkeypatch.setattr(installation, "find_spec", lambda _: None)
+    pip = [sys.executable, "-m", "pip", "install"]
+    for name, packages in EXTRAS.items():
+        assert shlex.split(extra_advice(name)) == [*pip, *packages]
+    monkeypatch.setattr(installation, "find_spec", lambda _: None)  # an environment of uv
     command = ["uv", "pip", "install", "--python", sys.executable, "pyarrow>=17"]
     assert shlex.split(extra_advice("corpus")) == command
-
-
-def test_a_bundle_has_no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)  # a bundle without pip
     assert "pip" not in extra_advice("corpus")
     assert "pyarrow" in extra_advice("corpus")

@@ -12,90 +12,78 @@ from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import Cancelled
 from bertviewer.core.util.libraries import SWITCH_INTERVAL, Import, background_import
 from bertviewer.core.util.memory import gc_paused
+from bertviewer.core.util.progress import Progress, no_progress
 
 
 @pytest.fixture
-def imports(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the threads that import; each takes a moment for it."""
+def importing(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the threads that import, each of which takes a moment."""
     names: list[str] = []
 
-    def note() -> None:
+    def work() -> None:
         names.append(threading.current_thread().name)
         time.sleep(0.05)
 
-    monkeypatch.setattr(libraries, "shared_import", Import(note))
+    monkeypatch.setattr(libraries, "shared_import", Import(work))
     return names
 
 
-def in_threads(count: int) -> None:
-    threads = [threading.Thread(target=libraries.load) for _ in range(count)]
+def load_in_threads(count: int = 1, progress: Progress = no_progress) -> list[BaseException]:
+    """Load in several threads at once, and return their errors."""
+    errors: list[BaseException] = []
+
+    def load() -> None:
+        try:
+            libraries.load(progress)
+        except (ImportError, Cancelled) as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=load) for _ in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return errors
 
 
-def test_the_main_thread_imports_them_itself(imports: list[str]) -> None:
+def test_the_main_thread_imports(importing: list[str]) -> None:
     libraries.load()
     libraries.load()
-    assert imports == [threading.main_thread().name]
+    assert importing == [threading.main_thread().name]
     assert libraries.are_loaded()
 
 
-def test_of_several_workers_one_thread_imports(imports: list[str]) -> None:
-    in_threads(8)
-    assert imports == ["bertviewer-import"]
+def test_one_thread_imports_for_several_workers(importing: list[str]) -> None:
+    load_in_threads(8)
+    assert importing == ["bertviewer-import"]
     assert not libraries.are_loading()
 
 
-def test_waiting_can_be_stopped_and_the_import_goes_on(imports: list[str]) -> None:
-    ends: list[type[BaseException]] = []
-
-    def stop(done: int, total: int, label: str) -> None:
+def test_a_cancelled_wait_does_not_stop_the_import(importing: list[str]) -> None:
+    def cancel(done: int, total: int, label: str) -> None:
         raise Cancelled
 
-    def wait() -> None:
-        try:
-            libraries.load(stop)
-        except Cancelled as error:
-            ends.append(type(error))
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    thread.join()
-    assert ends == [Cancelled]
-    in_threads(1)
-    assert imports == ["bertviewer-import"]
+    assert len(load_in_threads(progress=cancel)) == 1
+    load_in_threads()
+    assert importing == ["bertviewer-import"]
 
 
-def test_an_error_is_told_to_who_waits_and_the_next_one_tries_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_failed_import_is_reported_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tries: list[int] = []
-    failures: list[str] = []
 
     def fail() -> None:
         tries.append(1)
         raise ImportError("no torch")
 
-    def wait() -> None:
-        try:
-            libraries.load()
-        except ImportError as error:
-            failures.append(str(error))
-
     monkeypatch.setattr(libraries, "shared_import", Import(fail))
-    for _ in range(2):
-        thread = threading.Thread(target=wait)
-        thread.start()
-        thread.join()
-    assert failures == ["no torch"] * 2
+    errors = load_in_threads() + load_in_threads()
+    assert [str(error) for error in errors] == ["no torch"] * 2
     assert len(tries) == 2
     assert libraries.are_settled()
     assert not libraries.are_loaded()
 
 
-def test_everything_is_as_before_afterwards() -> None:
+def test_a_failed_import_restores_the_interpreter() -> None:
     before = sys.getswitchinterval()
 
     def fail() -> None:
@@ -110,17 +98,17 @@ def test_everything_is_as_before_afterwards() -> None:
     assert sys.getswitchinterval() == before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere torch loads its libraries itself")
-def test_torchs_library_is_there_before_torch_is() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="dlopen is used on Linux only")
+def test_libtorch_is_loaded_before_torch_is_imported() -> None:
     code = """
 import sys
 from pathlib import Path
 from bertviewer.core.util.libraries import background_import
-def is_there():
+def is_mapped():
     return "libtorch_cpu.so" in Path("/proc/self/maps").read_text()
-print(is_there())
+print(is_mapped())
 with background_import():
-    print(is_there(), "torch" in sys.modules)
+    print(is_mapped(), "torch" in sys.modules)
     import torch
 print(torch.ones(2).sum().item())
 """
@@ -128,10 +116,9 @@ print(torch.ones(2).sum().item())
     assert done.stdout.split() == ["False", "True", "False", "2.0"], done.stderr
 
 
-def test_the_search_is_off_meanwhile_and_on_again_whatever_happens() -> None:
+def test_pauses_of_the_garbage_collector_can_be_nested() -> None:
     assert gc.isenabled()
     with gc_paused():
-        assert not gc.isenabled()
         with gc_paused():
             pass
         assert not gc.isenabled()

@@ -1,4 +1,4 @@
-"""The log is kept where it can be, and never in the way."""
+"""The log is written where only the user can read it, and never through a link."""
 
 import os
 import stat
@@ -13,6 +13,7 @@ from bertviewer.core.util.log import private_folder, write_log
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the user's folder of logs, which does not exist yet."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
@@ -21,49 +22,45 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     private_folder.cache_clear()
 
 
-def test_in_the_users_folder(state: Path) -> None:
+def test_the_log_is_in_the_users_folder(state: Path) -> None:
     path = write_log("what happened")
     assert path.is_relative_to(state)
     assert "what happened" in path.read_text()
 
 
-def test_among_the_temporary_files_else(state: Path, tmp_path: Path) -> None:
-    state.write_text("in the way")
-    path = write_log("what happened")
-    assert path.parent.parent == tmp_path / "tmp"
-    assert write_log("and then") == path
-    assert path.read_text().count("--- ") == 2
-
-
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such permissions")
-def test_nobody_else_can_read_it_or_have_prepared_it(state: Path, tmp_path: Path) -> None:
-    state.write_text("in the way")
-    # What somebody else may leave there beforehand, in the hope of a known name.
-    mine = tmp_path / "mine"
-    mine.write_text("precious")
-    (tmp_path / "tmp" / "bertviewer.log").symlink_to(mine)
+def test_the_fallback_is_a_private_temporary_folder(state: Path, tmp_path: Path) -> None:
+    state.write_text("no folder can be created")
+    # Another user may have prepared a predictable name.
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (tmp_path / "tmp" / "bertviewer.log").symlink_to(precious)
     (tmp_path / "tmp" / "bertviewer").mkdir()
     path = write_log("what happened")
+    assert path.parent.parent == tmp_path / "tmp"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert path.parent.name.startswith("bertviewer-")
-    assert mine.read_text() == "precious"
+    assert precious.read_text() == "kept"
+    assert write_log("and then") == path
+    assert path.read_text().count("--- ") == 2
     private_folder.cache_clear()
-    assert write_log("again").parent != path.parent
+    assert write_log("in another process").parent != path.parent
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="Windows has no such links")
-def test_a_link_in_its_place_is_not_followed(state: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    mine.write_text("precious")
-    folder = write_log("first").parent
-    (folder / "bertviewer.log").unlink()
-    (folder / "bertviewer.log").symlink_to(mine)
+def test_a_link_is_not_followed(state: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    log = write_log("first")
+    log.unlink()
+    log.symlink_to(precious)
     assert write_log("second").parent.parent == tmp_path / "tmp"
-    assert mine.read_text() == "precious"
+    assert precious.read_text() == "kept"
 
 
-def test_nowhere_at_last(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state.write_text("in the way")
+def test_without_a_writable_folder_nothing_is_written(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.write_text("no folder can be created")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
     assert write_log("what happened") == Path(os.devnull)

@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 
 from bertviewer.core.util.numbers import (
-    MINUS,
     count_text,
     day_text,
+    deviation_text,
     number_text,
     short_count,
     with_minus,
@@ -15,59 +15,33 @@ from bertviewer.core.util.numbers import (
 
 
 @pytest.mark.parametrize(
-    ("value", "digits", "shown"),
+    ("text", "expected"),
     [
-        (-0.25, 7, "−0.25"),
-        (1e-12, 6, "1e−12"),
-        (-2.70839e-9, 5, "−2.7084e−09"),
-        (1234567.8, 9, "1234567.8"),
-        (0.0, 7, "0"),
-        (float("-inf"), 7, "−inf"),
+        (number_text(-0.25), "−0.25"),
+        (number_text(-2.70839e-9, 5), "−2.7084e−09"),
+        (number_text(1234567.8, 9), "1234567.8"),
+        (number_text(float("-inf")), "−inf"),
+        (with_minus("-1.5e-07"), "−1.5e−07"),
+        (with_minus("–"), "–"),  # a dash for no value
+        (deviation_text(None), "–"),
+        (deviation_text(0.001234), "0.0012"),
+        (deviation_text(0.0001234), "1.2e-04"),
+        (count_text(0, "1 of {1} is", "{0} of {1} are", 7), "0 of 7 are"),
+        (count_text(1, "1 of {1} is", "{0} of {1} are", 7), "1 of 7 is"),
+        (count_text(12000, "1 of {1} is", "{0} of {1} are", 7), "12,000 of 7 are"),
+        (day_text(date(2026, 12, 24)), "24 December 2026"),
+        (day_text(date(2000, 1, 1)), "1 January 2000"),
     ],
 )
-def test_numbers_have_a_true_minus(value: float, digits: int, shown: str) -> None:
-    assert number_text(value, digits) == shown
-    assert "-" not in number_text(value, digits)
+def test_numbers_and_dates(text: str, expected: str) -> None:
+    assert text == expected
 
 
-def test_a_minus_is_as_wide_as_a_plus_and_no_hyphen() -> None:
-    assert MINUS == "\u2212"
-    assert with_minus("-1.5e-07") == "−1.5e−07"
-    assert with_minus("–") == "–"  # the dash that stands for no number
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"),
-    [(0, "0 of 7 are"), (1, "1 of 7 is"), (2, "2 of 7 are"), (12000, "12,000 of 7 are")],
-)
-def test_one_is_not_many(count: int, shown: str) -> None:
-    assert count_text(count, "1 of {1} is", "{0} of {1} are", 7) == shown
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1.00 K"),
-        (1_774_464, "1.77 M"),
-        (9_994, "9.99 K"),
-        (9_996, "10.0 K"),
-        (147_840, "147.8 K"),
-        (999_949, "999.9 K"),
-        (999_950, "1.00 M"),
-        (22_713_216, "22.7 M"),
-        (175_000_000_000, "175.0 G"),
-        (10**16, "10,000.0 T"),
-    ],
-)
-def test_a_short_count_is_rounded_and_never_cut(count: int, shown: str) -> None:
-    assert short_count(count) == shown.replace(" ", "\N{NO-BREAK SPACE}")
-
-
-@pytest.mark.parametrize(
-    ("day", "text"),
-    [(date(2026, 12, 24), "24 December 2026"), (date(2000, 1, 1), "1 January 2000")],
-)
-def test_a_day_is_told_in_english(day: date, text: str) -> None:
-    assert day_text(day) == text
+def test_short_counts_are_rounded() -> None:
+    counts = {
+        999: "999", 1_000: "1.00 K", 9_994: "9.99 K", 9_996: "10.0 K", 147_840: "147.8 K",
+        999_949: "999.9 K", 999_950: "1.00 M", 1_774_464: "1.77 M", 22_713_216: "22.7 M",
+        175_000_000_000: "175.0 G", 10**16: "10,000.0 T",
+    }  # fmt: skip
+    for count, text in counts.items():
+        assert short_count(count) == text.replace(" ", "\N{NO-BREAK SPACE}")

@@ -1,4 +1,4 @@
-"""Structs to JSON and back; nothing is read that the types do not name."""
+"""Structs to JSON and back: only what the types allow is decoded."""
 
 import json
 import pickle
@@ -34,11 +34,6 @@ class Leaf(Struct, frozen=True, forbid_unknown_fields=True):
     size: float | None = None
 
 
-class Empty(Struct, frozen=True):
-    name: str = ""
-    size: int = 0
-
-
 class Tree(Document, frozen=True, rename={"class_name": "class"}):
     JSON = "class_name count leaves?leaves by_name inner?inner"
 
@@ -52,16 +47,13 @@ class Tree(Document, frozen=True, rename={"class_name": "class"}):
         return len(self.leaves)
 
 
-def test_a_document_has_the_names_and_the_order_that_the_class_says() -> None:
+def test_a_document_has_the_keys_and_the_order_of_its_class() -> None:
     tree = Tree("Oak", (Leaf("a", 1.5), Leaf("b")), {"x": 1, "y": None}, Tree("Elm"))
-    assert tree.to_json() == {
-        "class": "Oak",
-        "count": 2,
-        "leaves": [{"name": "a", "size": 1.5}, {"name": "b", "size": None}],
-        "by_name": {"x": 1, "y": None},
-        "inner": {"class": "Elm", "count": 0, "by_name": {}},
-    }
-    assert list(tree.to_json()) == ["class", "count", "leaves", "by_name", "inner"]
+    assert json.dumps(tree.to_json()) == (
+        '{"class": "Oak", "count": 2, '
+        '"leaves": [{"name": "a", "size": 1.5}, {"name": "b", "size": null}], '
+        '"by_name": {"x": 1, "y": null}, "inner": {"class": "Elm", "count": 0, "by_name": {}}}'
+    )
     assert Tree.from_json(json.loads(json.dumps(tree.to_json()))) == tree
 
 
@@ -70,7 +62,6 @@ def test_a_document_has_the_names_and_the_order_that_the_class_says() -> None:
     [
         ({}, "Object missing required field `class`"),
         ({"class": 1}, "Expected `str`, got `int` - at `$.class`"),
-        ({"class": "a", "leaves": {}}, "Expected `array`, got `object` - at `$.leaves`"),
         (
             {"class": "a", "leaves": [{"name": "a"}, {}]},
             "Object missing required field `name` - at `$.leaves[1]`",
@@ -79,60 +70,44 @@ def test_a_document_has_the_names_and_the_order_that_the_class_says() -> None:
             {"class": "a", "leaves": [{"name": "a", "sise": 1}]},
             "Object contains unknown field `sise` - at `$.leaves[0]`",
         ),
-        (
-            {"class": "a", "leaves": [{"name": "a", "size": True}]},
-            "Expected `float | null`, got `bool` - at `$.leaves[0].size`",
-        ),
         ({"class": "a", "by_name": {"x": []}}, "Expected `bool | int | float | str | null`"),
-        ({"class": "a", "inner": {"class": None}}, "Expected `str`, got `null` - at `$.inner.c"),
         ([], "Expected `object`, got `array`"),
     ],
 )
-def test_data_of_another_type_is_refused_with_its_place(data: Any, message: str) -> None:
-    with pytest.raises(ValidationError) as caught:
+def test_data_of_another_type_is_refused_with_its_location(data: Any, message: str) -> None:
+    with pytest.raises(ValidationError) as raised:
         Tree.from_json(data)
-    assert str(caught.value).startswith(message)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    "text",
+    "value",
     [
-        b'{"class": "\\ud800"}',
-        b'{"class": "\xff"}',
-        b'{"class": "a", "by_name": {"x": 9223372036854775808}}',
-        b'{"class": "a", "by_name": {"x": -9223372036854775808}}',
-        b'{"class": "a", "by_name": {"x": %s}}' % (b"9" * 5_000),
-        b'{"class": "a", "by_name": {"x": NaN}}',
-        b'{"class": "a", "by_name": {"x": 1e999}}',
-        b'{"class": "a", "by_name": {"x": {"__float__": "1"}}}',
-        b'{"class": "a"} {}',
-        b"",
+        *(b'"\\ud800"', b'"\xff"', b"NaN", b"1e999", b'{"__float__": "1"}', b"1} {"),
+        *(b"9223372036854775808", b"-9223372036854775808", b"9" * 5_000),
     ],
 )
-def test_a_document_that_is_not_json_or_has_odd_numbers_is_refused(text: bytes) -> None:
+def test_invalid_json_and_numbers_out_of_range_are_refused(value: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        decode(text, Tree)
+        decode(b'{"class": "a", "by_name": {"x": %s}}' % value, Tree)
 
 
-def test_a_document_may_have_special_floats_and_long_fractions() -> None:
+def test_special_floats_and_long_fractions_are_decoded() -> None:
     text = b'{"name": "1234567890123456789012", "size": {"__float__": "Infinity"}}'
     assert decode(text, Leaf) == Leaf("1234567890123456789012", float("inf"))
-    assert (
-        decode(b'{"name": "", "size": 0.00012345678901234567}', Leaf).size == 0.00012345678901234567
-    )
+    text = b'{"name": "", "size": 0.00012345678901234567}'
+    assert decode(text, Leaf).size == 0.00012345678901234567
     assert parse(b"[9223372036854775807]") == [2**63 - 1]
 
 
-def test_deep_nesting_is_an_error_and_ends_no_process() -> None:
+def test_deep_nesting_is_an_error() -> None:
     with pytest.raises(RecursionError):
         parse(b"[" * 200_000)
 
 
-def test_of_settings_the_valid_values_are_taken() -> None:
+def test_invalid_settings_have_their_defaults() -> None:
     data = {"class": "a", "leaves": 5, "by_name": {"x": 1}, "count": 3}
     assert convert_valid(data, Tree) == Tree("a", by_name={"x": 1})
-    assert convert_valid([], Empty) == Empty()
-    assert convert_valid({"size": "1", "name": "b"}, Empty) == Empty("b")
 
 
 class Word(PartialEquality, Struct, frozen=True):
@@ -143,7 +118,7 @@ class Word(PartialEquality, Struct, frozen=True):
     written: str = ""
 
 
-def test_only_the_other_fields_are_compared() -> None:
+def test_some_fields_are_not_compared() -> None:
     word = Word("a", 1, "A")
     assert word == replace(word, written="b")
     assert hash(word) == hash(replace(word, written="b"))
@@ -153,7 +128,7 @@ def test_only_the_other_fields_are_compared() -> None:
     assert pickle.loads(pickle.dumps(word)).written == "A"
 
 
-def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_containers_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serialization, "MAX_CONTAINERS", 3)
     text = '{"a": [[], "text"]}'
     for same in (text, text.encode(), text.encode("utf-16")):
@@ -166,23 +141,23 @@ def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 MANY = b"[" + b"[]," * 4 + b"[]]"
 
 
-def run_file(file: Path) -> None:
+def read_runs_file(file: Path) -> None:
     file.write_bytes(MAGIC + zlib.compress(len(MANY).to_bytes(8, "little") + MANY))
     read_runs(file)
 
 
-def index(file: Path) -> None:
+def read_index_file(file: Path) -> None:
     file.write_bytes(MANY)
     read_index(file)
 
 
-def tokenizer(file: Path) -> None:
+def read_tokenizer(file: Path) -> None:
     (file.parent / "tokenizer.json").write_text(json.dumps({"model": [[], [], [], []]}))
     ModelTokenizer(file.parent, {"model_type": "bert"}).tokenize(Sentence("a"))
 
 
-@pytest.mark.parametrize("read", [run_file, index, tokenizer])
-def test_each_reader_has_the_limit(
+@pytest.mark.parametrize("read", [read_runs_file, read_index_file, read_tokenizer])
+def test_every_reader_has_the_limit(
     read: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serialization, "MAX_CONTAINERS", 4)
@@ -190,7 +165,7 @@ def test_each_reader_has_the_limit(
         read(tmp_path / "file")
 
 
-def test_a_record_that_has_too_many_costs_that_one(
+def test_one_record_beyond_the_limit_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serialization, "MAX_CONTAINERS", 4)

@@ -1,4 +1,4 @@
-"""The report on a checkpoint, line by line."""
+"""The text of the report on how a checkpoint fits a model."""
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ REPORT = LoadReport(
 )
 
 
-def test_everything_is_told() -> None:
+def test_the_text_lists_all_but_unchanged_tensors() -> None:
     assert REPORT.lines() == [
         "Checkpoint: 2 files, 2.00 MB in total: a.safetensors (1.50 MB), b.safetensors (0.50 MB)",
         "Stored as: 3 × F16, 1 × I64; computed in float32",
@@ -31,19 +31,16 @@ def test_everything_is_told() -> None:
         "Tied to another tensor: 1",
         "  w is tied to x.bias",
     ]
+    unchanged = replace(REPORT, renamed={}, missing=(), unexpected=(), tied={})
+    assert unchanged.lines() == REPORT.lines()[:2]
+    assert REPORT.has_lists
+    assert not unchanged.has_lists
 
 
-def test_what_is_in_its_place_is_not_listed() -> None:
-    whole = replace(REPORT, renamed={}, missing=(), unexpected=(), tied={}, files={"m": 1})
-    assert len(whole.lines()) == 2
-    assert not whole.has_lists
-
-
-def test_long_lists_are_cut_or_whole() -> None:
-    many = replace(REPORT, unexpected=tuple(f"u{number}" for number in range(LISTED + 1)))
-    cut, whole = many.lines(), many.lines(None)
-    assert f"  … and {2} more" in cut
-    assert "  u12" not in cut
-    assert "  u12" in whole
-    exact = replace(REPORT, unexpected=many.unexpected[:-1]).lines()
+def test_long_lists_are_shortened_on_request() -> None:
+    long = replace(REPORT, unexpected=tuple(f"u{number}" for number in range(LISTED + 1)))
+    assert "  … and 2 more" in long.lines()
+    assert "  u12" not in long.lines()
+    assert "  u12" in long.lines(None)
+    exact = replace(REPORT, unexpected=long.unexpected[:-1]).lines()
     assert not any("more" in line for line in exact)
