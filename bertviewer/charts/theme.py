@@ -8,6 +8,8 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bertviewer.charts.viridis import VIRIDIS
+
 Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
 """Parts of a model, each with its own hue."""
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -66,7 +68,7 @@ class Theme(Struct, frozen=True):
         right: of passed checks.
         warning: of random weights and errors.
         series: of lines, in order.
-        colormap: of sequential values: pyqtgraph's name of a map, or its colours.
+        colormap: of sequential values, from low to high.
         diverging: of values about 0, from negative to positive. The middle is close to the surface,
             but distinct from an empty cell.
         dashes: dash patterns of lines in multiples of their width, () for a solid line; only of
@@ -86,7 +88,7 @@ class Theme(Struct, frozen=True):
     right: str
     warning: str
     series: tuple[str, ...]
-    colormap: str | tuple[str, ...]
+    colormap: tuple[str, ...]
     diverging: tuple[str, ...]
     dashes: tuple[tuple[float, ...], ...] = ()
 
@@ -163,7 +165,7 @@ LIGHT = Theme(
     right="#13743a",
     warning="#a84300",
     series=("#4453c8", "#d55e00", "#009e73", "#b8589a", "#8f6b00", "#4b5563"),
-    colormap="viridis",
+    colormap=VIRIDIS,
     diverging=("#08306b", "#2171b5", "#8fbfe0", "#ebebeb", "#f5b27f", "#d55e00", "#6b2400"),
 )
 DARK = Theme(
@@ -180,7 +182,7 @@ DARK = Theme(
     right="#4ade80",
     warning="#f0a35e",
     series=("#8b96ff", "#e69f00", "#35c79a", "#e08fc4", "#f0e442", "#b6c0ca"),
-    colormap="viridis",
+    colormap=VIRIDIS,
     diverging=("#c6e4fa", "#56b4e9", "#1f6396", "#353b43", "#9a5410", "#f0912d", "#ffe3b8"),
 )
 

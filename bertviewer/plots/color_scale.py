@@ -4,7 +4,6 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import pyqtgraph as pg
 from msgspec import Struct
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
@@ -22,12 +21,9 @@ ColorTable = NDArray[np.uint32]
 def color_table(theme: Theme, is_signed: bool) -> ColorTable:
     """Return a theme's colours from low to high, or from negative to positive."""
     stops = theme.diverging if is_signed else theme.colormap
-    colormap = (
-        pg.colormap.get(stops)
-        if isinstance(stops, str)
-        else pg.ColorMap(np.linspace(0, 1, len(stops)), stops)
-    )
-    red, green, blue = colormap.getLookupTable(nPts=SHADES)[:, :3].astype(np.uint32).T
+    channels = np.array([list(bytes.fromhex(stop[1:])) for stop in stops], dtype=np.float64).T
+    places, ends = np.linspace(0, 1, SHADES), np.linspace(0, 1, len(stops))
+    red, green, blue = (np.interp(places, ends, each).astype(np.uint32) for each in channels)
     colors = np.uint32(0xFF000000) | red << 16 | green << 8 | blue
     return np.append(colors, np.uint32(0)).astype(np.uint32)
 

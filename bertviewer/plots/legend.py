@@ -2,12 +2,21 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pyqtgraph.graphicsItems.ScatterPlotItem import Symbols
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen, QTransform
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFontMetricsF,
+    QPainter,
+    QPainterPath,
+    QPen,
+    QPolygonF,
+    QTransform,
+)
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import Theme
@@ -20,6 +29,20 @@ PARTS = " · "
 MIN_NAME = 32.0
 """Pixels of a name that are left however short the room is: a few letters."""
 SYMBOL_SIZE = 6.0
+SYMBOLS = ("circle", "square", "triangle", "diamond", "pentagon", "hexagon")
+
+_CORNERS = {
+    "triangle": ((-0.5, 0.5), (0, -0.5), (0.5, 0.5)),
+    "diamond": ((0, -0.5), (-0.4, 0), (0, 0.5), (0.4, 0)),
+    "pentagon": (
+        *((0, -0.5), (-0.4755, -0.1545), (-0.2939, 0.4045)),
+        *((0.2939, 0.4045), (0.4755, -0.1545)),
+    ),
+    "hexagon": (
+        *((0.433, 0.25), (0, 0.5), (-0.433, 0.25)),
+        *((-0.433, -0.25), (0, -0.5), (0.433, -0.25)),
+    ),
+}
 
 
 class Spacing(Struct, frozen=True):
@@ -211,10 +234,24 @@ def _of_run(line: Line, entry: Entry, color: QColor) -> Entry:
         edge.setColor(color)
     else:
         brush.setColor(color)
-    return Entry(line.run, pen, entry.symbol and "o", brush, edge)
+    return Entry(line.run, pen, entry.symbol and SYMBOLS[0], brush, edge)
 
 
 def draw_symbol(painter: QPainter, name: str, size: float, center: QPointF) -> None:
-    """Draw one of pyqtgraph's symbols with the painter's pen and brush; ``size`` is in pixels."""
-    shape = QTransform.fromScale(size, size).map(Symbols[name])
+    """Draw one of ``SYMBOLS`` with the painter's pen and brush; ``size`` is in pixels."""
+    shape = QTransform.fromScale(size, size).map(_symbol(name))
     painter.drawPath(shape.translated(center))
+
+
+@cache
+def _symbol(name: str) -> QPainterPath:
+    """Return the outline of a symbol of size 1 around the origin."""
+    path, box = QPainterPath(), QRectF(-0.5, -0.5, 1, 1)
+    if name == "circle":
+        path.addEllipse(box)
+    elif name == "square":
+        path.addRect(box)
+    else:
+        path.addPolygon(QPolygonF([QPointF(*corner) for corner in _CORNERS[name]]))
+        path.closeSubpath()
+    return path

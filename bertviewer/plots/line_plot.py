@@ -18,7 +18,7 @@ from bertviewer.plots.callout import draw_callout
 from bertviewer.plots.canvas_plot import Point
 from bertviewer.plots.cells import is_paper
 from bertviewer.plots.color_scale import tinted
-from bertviewer.plots.legend import Entry, draw_symbol, legend_entries
+from bertviewer.plots.legend import SYMBOLS, Entry, draw_symbol, legend_entries
 from bertviewer.plots.line_points import LinePoints, Values, finite_at
 from bertviewer.plots.ticks import (
     LabelTicks,
@@ -31,7 +31,6 @@ from bertviewer.plots.ticks import (
 )
 from bertviewer.plots.xy_plot import XYLayout, XYPlot
 
-SYMBOLS = ("o", "s", "t1", "d", "p", "h")
 SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels
 MAX_SYMBOLS = 100
 """Longer lines have no symbols: these would hide one another."""
@@ -206,7 +205,7 @@ class LinePlot(XYPlot):
             if (height := self.points.height(point)) is not None
         ]
         for center in at:
-            draw_symbol(painter, "o", RING_SIZE, center)
+            draw_symbol(painter, SYMBOLS[0], RING_SIZE, center)
         if not (text := self.callout()):
             return
         drawn = (part for each in self.points.chart.lines for _, part in each.columns())

@@ -313,7 +313,10 @@ class TokenMatrix(Heatmap):
             painter.setFont(name_font(self.font(), size, is_marked=row in chosen[0]))
             y = layout.rect(row, 0).center().y() - high
             line = QRectF(right - layout.left, y, layout.left, 2 * high)
-            painter.drawText(line, _LEFT_OF, self._row_names.texts[row])
+            text, room = self._row_names.texts[row], layout.left - GAP
+            metrics = QFontMetricsF(painter.font())
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+            painter.drawText(line, _LEFT_OF, text)
         for column in shown_names(layout.across, layout.width, size, _once(chosen[1], columns)):
             painter.setFont(name_font(self.font(), size, is_marked=column in chosen[1]))
             self._draw_below(painter, layout, column)

@@ -30,7 +30,10 @@ _DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class Names(Struct, frozen=True):
-    """The names of rows or columns, cut in the middle, and the width of the widest in pixels."""
+    """The names of rows or columns, cut in the middle.
+
+    ``widest`` is the width of the widest in pixels, with room for a marked name, which is strong.
+    """
 
     texts: tuple[str, ...]
     widest: float
@@ -43,7 +46,8 @@ class Names(Struct, frozen=True):
             text: metrics.elidedText(_clipped(text), Qt.TextElideMode.ElideMiddle, MAX_WIDTH)
             for text in set(texts)
         }
-        widest = max(map(metrics.horizontalAdvance, known.values()), default=0.0)
+        strong = QFontMetricsF(name_font(font, font.pixelSize(), is_marked=True))
+        widest = max(map(strong.horizontalAdvance, known.values()), default=0.0)
         return cls(tuple(known[text] for text in texts), widest)
 
 

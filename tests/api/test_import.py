@@ -11,7 +11,7 @@ import pytest
 import bertviewer
 from tests.cli.commands import ROOT, python_of
 
-HEAVY = ("torch", "transformers", "tokenizers", "numpy", "sympy", "PySide6", "pyqtgraph", "typst")
+HEAVY = ("torch", "transformers", "tokenizers", "numpy", "sympy", "PySide6", "typst")
 LOOK = f"print([name for name in {HEAVY!r} if name in sys.modules])"
 
 

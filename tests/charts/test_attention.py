@@ -65,7 +65,7 @@ ALL = tuple(range(6))
         ((0, 1, 2, 3), ALL, ((), (4,))),
     ],
 )
-def test_a_second_text_is_set_off(
+def test_starts_of_a_second_text(
     queries: tuple[int, ...],
     keys: tuple[int, ...],
     expected: tuple[tuple[int, ...], tuple[int, ...]],
@@ -78,7 +78,7 @@ def test_a_second_text_is_set_off(
     assert (head.row_starts, head.column_starts) == expected
     plain = attended(queries, keys)
     assert heads_chart(plain).key_starts == head_chart(plain, 1).row_starts == ()
-    # The data that is taken along does not tell.
+    # Exported data is the same.
     assert repr(head_chart(plain, 1).table()) == repr(head.table())
     assert repr(heads_chart(plain).table()) == repr(heads.table())
 
@@ -98,28 +98,15 @@ def test_all_heads() -> None:
     assert chart.captions[2] == f"H {entropy:.1f}  d {distance:.1f}"
 
 
-def test_captions_stay_short() -> None:
+def test_captions_have_no_distance_between_two_texts() -> None:
+    caption = heads_chart(attended((4, 5), (0, 1))).captions[0]
+    assert caption.startswith("H ")
+    assert " d " not in caption
     far = np.zeros((1, 400, 400), dtype=np.float32)
     far[0, :, 0] = 1
-    (caption,) = heads_chart(
-        RunAttention(
-            run_of(tokens_of(*map(str, range(400)))),
-            AttentionMaps(
-                "x",
-                0,
-                1,
-                far,
-                tuple(range(400)),
-                tuple(range(400)),
-                head_entropies(far),
-                head_distances(far),
-            ),
-            LAYER,
-        )
-    ).captions
-    assert caption == "H 0.0  d 200"
-    assert heads_chart(attended((4, 5), (0, 1))).captions[0].startswith("H ")
-    assert " d " not in heads_chart(attended((4, 5), (0, 1))).captions[0]
+    every = tuple(range(400))
+    one = replace(attended(every, every, far), run=run_of(tokens_of(*map(str, every))))
+    assert heads_chart(one).captions == ("H 0.0  d 200",)
 
 
 def test_one_head() -> None:
@@ -142,7 +129,7 @@ def test_one_head_of_two_texts() -> None:
     assert chart.chosen(SelectionKey(token=2)) == ((), (2,))
 
 
-def test_figures_of_all_heads() -> None:
+def test_measures_of_all_heads() -> None:
     layers = (AttentionLayer("a", 0, 0), AttentionLayer("b", 0, 1), AttentionLayer("c", 0, 2))
     figures: dict[AttentionLayer, HeadMeasures] = {
         layers[0]: {"entropy": np.array([1.0, 2.0]), "distance": np.array([3.0, 4.0])},
@@ -158,14 +145,14 @@ def test_figures_of_all_heads() -> None:
     assert head_measures_chart(layers, {}, "entropy").values.shape == (3, 0)
 
 
-def test_partners_by_their_indices() -> None:
+def test_pairs_of_tokens_in_two_runs() -> None:
     pairs = [(0, 0), (1, 2), (4, 5), (5, 6)]
     assert token_pairs(pairs, (4, 5), (5, 6)) == [(0, 0), (1, 1)]
     assert token_pairs(pairs, (0, 1), (0, 1, 2)) == [(0, 0), (1, 2)]
     assert token_pairs((), (0,), (0,)) == []
 
 
-def test_roots_are_a_matter_of_colours_alone() -> None:
+def test_roots_change_colours_only() -> None:
     one = attended(ALL, ALL)
     for plain, roots in (
         (heads_chart(one), heads_chart(one, is_root=True)),
@@ -186,7 +173,7 @@ def test_roots_are_a_matter_of_colours_alone() -> None:
         (AttentionLayer("attention"), "attention"),
     ],
 )
-def test_charts_tell_of_which_layer_they_are(layer: AttentionLayer, subject: str) -> None:
+def test_charts_name_their_layer(layer: AttentionLayer, subject: str) -> None:
     one = replace(attended(ALL, ALL), layer=layer)
     assert heads_chart(one).subject == subject
     assert head_chart(one, 2).subject == f"{subject}, head 2"
@@ -204,7 +191,7 @@ CHART = GridChart(
 )
 
 
-def test_all_weights_have_a_line_the_weakest_first() -> None:
+def test_all_weights_have_an_arc_in_ascending_order() -> None:
     arcs = arcs_of(CHART)
     assert arcs.each is None
     weights = [arc.weight for arc in arcs.lines]
@@ -215,7 +202,7 @@ def test_all_weights_have_a_line_the_weakest_first() -> None:
 
 
 @pytest.mark.parametrize("most", [3, 6, 8])
-def test_of_many_each_token_has_its_largest(most: int) -> None:
+def test_of_many_weights_each_token_has_its_largest(most: int) -> None:
     rng = np.random.default_rng(0)
     values = rng.dirichlet(np.ones(20), size=3)
     names = tuple(map(str, range(20)))
@@ -227,19 +214,19 @@ def test_of_many_each_token_has_its_largest(most: int) -> None:
         assert drawn == sorted(np.argsort(-values[row])[:each].tolist())
 
 
-def test_weights_that_are_next_to_nothing_have_none() -> None:
+def test_tiny_weights_have_no_arc() -> None:
     values = np.full((1, 400), 0.001)
     values[0, 7], values[0, 8] = 0.62, 0.0012
     names = tuple(map(str, range(400)))
     arcs = arcs_of(GridChart(values, ("a",), names))
     assert arcs.least == 0.5 / 400
     assert [arc.column for arc in arcs.lines] == [7]
-    # Where all are alike, all are drawn.
+    # Unless all are equal.
     assert len(arcs_of(GridChart(np.full((1, 400), 1 / 400), ("a",), names)).lines) == 400
     assert arcs_of(CHART).least == 0.005
 
 
-def test_masked_cells_have_none_and_a_difference_may_be_negative() -> None:
+def test_masked_cells_have_no_arc_and_differences_may_be_negative() -> None:
     masked = np.triu(np.ones((3, 3), dtype=np.bool_), 1)
     assert {(arc.row, arc.column) for arc in arcs_of(replace(CHART, masked=masked)).lines} == {
         (0, 0), (1, 1), (2, 0), (2, 2)
@@ -248,13 +235,13 @@ def test_masked_cells_have_none_and_a_difference_may_be_negative() -> None:
     assert [arc.weight for arc in arcs_of(signed).lines] == [0.125, 0.25, -0.5]
 
 
-def test_a_token_has_all_of_its_lines() -> None:
+def test_arcs_of_one_token() -> None:
     assert arcs_from(CHART, 2) == (Arc(2, 0, 0.125), Arc(2, 2, 0.875))
     assert arcs_to(CHART, 1) == (Arc(0, 1, 0.25), Arc(1, 1, 0.75))
     assert arcs_text(CHART, 2, True) == "query c → key c 0.875  ·  key a 0.125"
     assert arcs_text(CHART, 1, False) == "query b 0.75  ·  query a 0.25 → key b"
     assert arcs_text(replace(CHART, values=np.zeros((3, 3))), 0, True) == ""
-    # What a mask hides is told from what was measured to be nothing.
+    # Masked weights are not measured zeros.
     masked = np.triu(np.ones((3, 3), dtype=np.bool_), 1)
     hidden = replace(CHART, masked=masked)
     assert arcs_text(hidden, 0, True) == "query a → key a 0.5  ·  2 masked"

@@ -1,11 +1,10 @@
-"""Changes of tensors between two models: rows, columns and cells."""
+"""Grids of the changes of tensors between two models."""
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from bertviewer.charts.change_grid import change_grid, tensor_cells
-from bertviewer.charts.levels import log_levels, log_share
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
 from tests.core.opened import plain
@@ -15,7 +14,7 @@ SAME = Change(8, 8, 0.0, 0.0, 0.0, 1.0)
 
 
 def compared(right: str = "bert-base-uncased", **changes: Change) -> Comparison:
-    """Return a comparison in which tensors whose names end so moved, and the others did not."""
+    """Return a comparison in which only tensors with these ends of names have changed."""
     found = compare_architectures(plain("bert-base-uncased"), plain(right))
     ends = {end.replace("_dot_", "."): change for end, change in changes.items()}
     tensors = tuple(
@@ -28,7 +27,7 @@ def compared(right: str = "bert-base-uncased", **changes: Change) -> Comparison:
     return replace(found, tensors=tensors)
 
 
-def test_rows_are_layers_and_what_stands_beside_them() -> None:
+def test_rows_are_layers_and_other_modules() -> None:
     grid = change_grid(compared())
     assert grid.rows == ("embeddings", *(f"layer {n}" for n in range(12)), "pooler")
     assert grid.columns[5:8] == ("query.weight", "query.bias", "key.weight")
@@ -37,7 +36,7 @@ def test_rows_are_layers_and_what_stands_beside_them() -> None:
     assert grid.signs == (("=", "identical"),)
 
 
-def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
+def test_a_cell_describes_its_tensor_and_selects_its_module() -> None:
     grid = change_grid(compared(query_dot_weight=Change(2, 8, 0.5, 0.25, 0.125, 0.75)))
     row, column = next(cell for cell, note in grid.notes.items() if note.name == QUERY)
     assert grid.values[row, column] == 0.125
@@ -71,7 +70,7 @@ def test_other_measures(measure: str, value: float) -> None:
     assert np.nanmin(grid.values) == np.nanmax(grid.values) == value
 
 
-def test_what_cannot_be_compared_says_so() -> None:
+def test_tensors_that_cannot_be_compared_have_a_sign() -> None:
     found = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
     grid = change_grid(found)
     assert grid.signs == (("≠", "different shape"), ("R", "only on the right"))
@@ -81,28 +80,12 @@ def test_what_cannot_be_compared_says_so() -> None:
     assert grid.rows[-2:] == ("layer 23", "pooler")
 
 
-def test_what_moved_from_nothing_has_no_figure() -> None:
+def test_a_change_from_zeros_has_no_relative_value() -> None:
     grid = change_grid(compared(query_dot_bias=Change(0, 8, 0.5, 0.25, None, None)))
     assert grid.signs == (("=", "identical"), ("–", "changed, not measurable"))
 
 
-def test_one_large_change_leaves_the_others_apart() -> None:
-    levels = log_levels([0.001, 0.01, 37.44, 0.0])
-    assert levels == (0.001, 37.44)
-    shares = [log_share(value, levels) for value in (0.0, 0.001, 0.01, 37.44)]
-    assert shares[0] == 0
-    assert shares[3] == 1
-    assert shares[2] - shares[1] > 0.2
-    # Of many values one that is far above all others does not take the colours of these.
-    usual = [0.01 * number for number in range(1, 100)]
-    low, high = log_levels([*usual, 37_440.0])
-    assert low == 0.01
-    assert 0.99 < high < 10
-    assert log_levels([]) == (0.1, 1.0)
-    assert log_levels([5.0]) == (0.5, 5.0)
-
-
-def test_two_stacks_and_what_stands_beside_them() -> None:
+def test_rows_of_two_stacks() -> None:
     found = tensor_cells(
         (
             "shared.weight",
@@ -125,12 +108,9 @@ def test_two_stacks_and_what_stands_beside_them() -> None:
     assert found.cells["encoder.block.10.layer.0.q.weight"] == (3, 1)
 
 
-def test_ends_that_others_share_are_longer() -> None:
+def test_columns_are_the_shortest_distinct_ends_of_names() -> None:
     found = tensor_cells(("l.0.a.output.dense.bias", "l.0.output.dense.bias", "l.0.a.key.bias"))
     assert found.column_labels == ("a.output.dense.bias", "output.dense.bias", "key.bias")
-
-
-def test_a_tensor_without_a_module() -> None:
     found = tensor_cells(("bias", "l.0.bias"))
     assert found.rows == ("", "l.0")
     assert found.cells == {"bias": (0, 0), "l.0.bias": (1, 0)}

@@ -34,7 +34,7 @@ def column(table: DataTable, title: str) -> list[object]:
     return [row[header.index(title)] for row in rows]
 
 
-def test_labels_of_the_text() -> None:
+def test_labels_of_a_text_in_two_runs() -> None:
     b = ClassScores("text", ("bad", "good"), LOGITS[:1], softmax(LOGITS[:1], 1))
     a = ClassScores("text", ("bad", "good"), LOGITS[1:2], softmax(LOGITS[1:2], 1))
     table = class_table(b, a)
@@ -57,7 +57,7 @@ def test_the_value_of_a_regression() -> None:
     assert best_line(RUN, b) == "LABEL_0: 2.5"
 
 
-def test_the_second_text() -> None:
+def test_next_sentence_labels() -> None:
     scores = ClassScores(
         "next sentence",
         ("is the next sentence", "is not the next sentence"),
@@ -68,7 +68,7 @@ def test_the_second_text() -> None:
     assert class_table(scores).columns[0].title == "The second text"
 
 
-def test_a_label_for_each_token_and_as_figures_of_the_same() -> None:
+def test_labels_of_tokens_in_two_runs() -> None:
     b = ClassScores("tokens", ("x", "y"), LOGITS, softmax(LOGITS, 1), (0, 1, 2, 3, 4))
     a = ClassScores("tokens", ("x", "y"), LOGITS[:2], softmax(LOGITS[:2], 1), (0, 1))
     table = token_class_table(RUN, b, a, {1: 0, 2: 1})
@@ -98,17 +98,17 @@ def test_an_answer() -> None:
     assert column(compared, "A, End probability") == chances[:, 1].tolist()
     assert column(compared, "B, End logit") == LOGITS[:, 1].tolist()
     assert set(column(compared, "B − A, Start probability")) == {0.0}
-    # On the screen there is less room.
+    # Titles on the screen are shorter.
     assert [one.title for one in compared.columns[2:5]] == ["Start B", "Start A", "Start B − A"]
 
 
-def test_an_answer_from_right_to_left_keeps_to_its_place() -> None:
+def test_a_right_to_left_answer_is_isolated() -> None:
     tokens = tokens_of("[CLS]", "س", "##م", "على", "[SEP]", words=(None, 0, 0, 1, None))
     chances = softmax(LOGITS, 0)
     b = ClassScores("answer", ("start", "end"), LOGITS, chances, (0, 1, 2, 3, 4), (1, 3))
     line = best_line(run_of(tokens), b)
     assert "“\u2068سم على\u2069” (tokens 1 to 3)" in line
-    # A cell has nothing beside it to be confused with.
+    # A cell contains nothing else.
     assert column(answer_table(run_of(tokens), b), "Token")[1] == "س"
 
 
@@ -124,7 +124,7 @@ def test_pieces_of_a_word_are_joined() -> None:
 @pytest.mark.parametrize(
     "task", ["sequence-classification", "token-classification", "question-answering"]
 )
-def test_figures_are_the_models(task: str) -> None:
+def test_scores_are_those_of_a_forward_pass(task: str) -> None:
     it = known("bert", task)
     scores = classification(it.run, it.model.architecture)
     assert scores is not None
@@ -159,39 +159,34 @@ def test_a_row_for_each_label_and_a_column_for_each_token() -> None:
     assert np.array_equal(chart.values, CHANCES.T)
     assert chart.levels == (0.0, 1.0)
     assert chart.key(1, 2) == SelectionKey(token=2)
-
-
-def test_the_tokens_of_a_decoder_alone() -> None:
-    scores = ClassScores("tokens", ("x", "y"), PAIRS[2:], CHANCES[2:], (2, 3))
-    chart = label_grid(FOUR, scores)
+    # A decoder has scores of its own tokens only.
+    chart = label_grid(FOUR, ClassScores("tokens", ("x", "y"), PAIRS[2:], CHANCES[2:], (2, 3)))
     assert chart.columns == ("b", "[SEP]")
     assert chart.key(0, 0) == SelectionKey(token=2)
 
 
-def test_where_an_answer_begins_and_ends() -> None:
-    scores = ClassScores("answer", ("start", "end"), PAIRS, CHANCES, TOKENS)
-    start, end = answer_chart(FOUR, TOKENS, scores).lines
+def answer(count: int) -> ClassScores:
+    """Return the scores of the first tokens for an answer."""
+    return ClassScores("answer", ("start", "end"), PAIRS[:count], CHANCES[:count], TOKENS[:count])
+
+
+def test_the_chart_of_an_answer() -> None:
+    chart = answer_chart(FOUR, TOKENS, answer(4))
+    start, end = chart.lines
     assert start.values == tuple(CHANCES[:, 0])
     assert end.values == tuple(CHANCES[:, 1])
     assert start.keys[2] == SelectionKey(token=2)
-    chart = answer_chart(FOUR, TOKENS, scores)
     # A text may have the same token twice.
     assert chart.names == ("[CLS] (0)", "a (1)", "b (2)", "[SEP] (3)")
     assert chart.table()[0] == ("Token", "start, Probability", "end, Probability")
 
 
-def test_another_runs_figures_stand_at_the_partners_of_its_tokens() -> None:
-    other = ClassScores("answer", ("start", "end"), PAIRS[:3], CHANCES[:3], (0, 1, 2))
-    chart = answer_chart(FOUR, TOKENS, other, {0: 0, 2: 1, 3: 2})
+def test_scores_of_another_run_are_at_the_partners_of_its_tokens() -> None:
+    chart = answer_chart(FOUR, TOKENS, answer(3), {0: 0, 2: 1, 3: 2})
     assert chart.ticks == ("[CLS]", "a", "b", "[SEP]")
     assert chart.lines[1].values == (0.9, None, 0.8, 0.7)
-
-
-def test_an_answer_stands_at_the_tokens_of_the_encoder_alone() -> None:
-    scores = ClassScores("answer", ("start", "end"), PAIRS[:2], CHANCES[:2], (0, 1))
-    chart = answer_chart(FOUR, scores.tokens, scores)
+    # An answer is in the text of the encoder, which may be longer in run A.
+    chart = answer_chart(FOUR, TOKENS[:2], answer(2))
     assert chart.ticks == ("[CLS]", "a")
     assert [len(line.values) for line in chart.lines] == [2, 2]
-    # So does what run A says, which may have a longer text.
-    other = ClassScores("answer", ("start", "end"), PAIRS, CHANCES, TOKENS)
-    assert answer_chart(FOUR, scores.tokens, other, {0: 0, 1: 3}).lines[0].values == (0.1, 0.4)
+    assert answer_chart(FOUR, TOKENS[:2], answer(4), {0: 0, 1: 3}).lines[0].values == (0.1, 0.4)

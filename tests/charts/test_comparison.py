@@ -1,17 +1,23 @@
-"""Run A beside run B, against sums done by hand."""
+"""Overlays and differences of the charts of two runs."""
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
+from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.charts.comparison import (
     grid_difference,
     heads_difference,
+    histogram_difference,
+    histogram_overlay,
     line_difference,
     line_overlay,
     shared_levels,
 )
 from bertviewer.charts.selection_key import SelectionKey
+from tests.charts.described import Golden, described
+
+LARGEST = 1.7976931348623157e308
 
 
 def lines(*lines: Line, ticks: str = "012") -> LineChart:
@@ -29,43 +35,10 @@ B = lines(
     ),
     ticks="01x",
 )
+SHORT = lines(Line("output", (1.0,)), ticks="0")
 
 
-def test_lines_over_one_another() -> None:
-    chart = line_overlay(B, A)
-    assert [(line.label, line.style, line.color) for line in chart.lines] == [
-        ("B · new", "solid", 0),
-        ("B · output", "solid", 1),
-        ("A · output", "dashed", 1),
-        ("A · gone", "dashed", 2),
-    ]
-    assert chart.lines[1].low == (1.0,) * 3
-    assert chart.lines[2].values == (1.0, 2.0, 3.0)
-    # A's token 9 is another one in B.
-    assert chart.lines[2].keys == tuple(SelectionKey(f"layer.{n}") for n in range(3))
-    assert (chart.y_title, chart.ticks) == ("std", ("0", "1", "x"))
-
-
-def test_the_longer_run_gives_the_last_positions() -> None:
-    short = lines(Line("output", (1.0,)), ticks="0")
-    assert line_overlay(short, A).ticks == ("0", "1", "2")
-    assert line_overlay(A, short).ticks == ("0", "1", "2")
-
-
-def test_difference_of_lines() -> None:
-    chart = line_difference(B, A)
-    (line,) = chart.lines
-    assert line.label == "output"
-    assert line.values == (0.5, None, None)  # B has a gap, and then another tick
-    assert line.low is line.high is None
-    assert line.color == 1
-    assert chart.y_title == "std, B − A"
-    assert line_difference(A, A).lines[0].values == (0.0, 0.0, 0.0)
-    short = lines(Line("output", (1.0,)), ticks="0")
-    assert line_difference(A, short).lines[0].values == (0.0, None, None)
-
-
-def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
+def test_lines_of_two_runs(golden: Golden) -> None:
     a, b = (
         replace(chart, y_title="mean ± std, min, max", lines=tuple(
             replace(line, measure="mean", reach="std", name=f"{line.label} of all")
@@ -73,23 +46,24 @@ def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
         ))
         for chart in (A, B)
     )  # fmt: skip
-    assert line_difference(b, a).y_title == "mean, B − A"
-    assert line_difference(b, a).table()[0] == ("Layer", "output of all, mean, B − A")
-    header, _ = line_overlay(b, a).table()
-    assert header[2:6] == (
-        "B · output of all, mean",
-        "B · output of all, mean − std",
-        "B · output of all, mean + std",
-        "A · output of all, mean",
-    )
-
-
-def test_positions_keep_their_names() -> None:
     named = replace(A, tick_names=("0", "1", "2, after norm"))
-    short = replace(lines(Line("output", (1.0,)), ticks="0"), tick_names=("0, after norm",))
-    assert line_overlay(short, named).names == ("0, after norm", "1", "2, after norm")
-    assert line_overlay(B, A).names == B.ticks
-    assert line_difference(named, A).names == named.tick_names
+    named_short = replace(SHORT, tick_names=("0, after norm",))
+    ranks = replace(A, is_log=True, bounds=(0.0, 9.0))
+    charts = {
+        # A's token 9 is another one in B.
+        "overlay": line_overlay(B, A),
+        "overlay of a longer run A": line_overlay(SHORT, A),
+        "overlay of a longer run B": line_overlay(named_short, named),
+        "overlay with bands": line_overlay(b, a),
+        "overlay of ranks": line_overlay(ranks, ranks),
+        # B has a gap, and then another tick.
+        "difference": line_difference(B, A),
+        "difference of equal lines": line_difference(named, A),
+        "difference of a longer run B": line_difference(A, SHORT),
+        "difference of means": line_difference(b, a),
+        "difference of ranks": line_difference(ranks, ranks),
+    }
+    golden("charts/lines of two runs.txt", described(charts))
 
 
 def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
@@ -98,7 +72,7 @@ def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
     return GridChart(array, rows, columns, value_title="‖h‖", is_signed=is_signed)
 
 
-def test_difference_of_aligned_columns() -> None:
+def test_difference_of_aligned_rows_and_columns() -> None:
     a = grid([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     b = grid([[10.0, 20.0], [40.0, 50.0]])
     found = grid_difference(b, a, [(0, 1), (2, 0)])
@@ -106,60 +80,37 @@ def test_difference_of_aligned_columns() -> None:
     assert found.is_signed
     assert found.columns == b.columns
     assert found.value_title == "‖h‖, B − A"
-
-
-def test_what_has_no_partner_is_nan() -> None:
+    # Without a partner there is no difference.
     a, b = grid([[1.0, 2.0]]), grid([[1.0, 2.0], [3.0, 4.0]])
     found = grid_difference(b, a, [(1, 0)])
     assert str(np.asarray(found.values).tolist()) == "[[-1.0, nan], [nan, nan]]"
     assert np.isnan(grid_difference(b, a, []).values).all()
-
-
-def test_difference_of_tokens_by_tokens() -> None:
-    a = grid([[1.0, 2.0], [3.0, 4.0]])
+    a, pairs = grid([[1.0, 2.0], [3.0, 4.0]]), [(0, 0), (1, 2)]
     b = grid([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 8.0]])
-    pairs = [(0, 0), (1, 2)]
-    found = grid_difference(b, a, pairs, pairs).values
-    assert found[np.ix_([0, 2], [0, 2])].tolist() == [[0.0, 0.0], [0.0, 4.0]]
-    assert np.isnan(found[1]).all()
-    assert np.isnan(found[:, 1]).all()
+    values = grid_difference(b, a, pairs, pairs).values
+    assert values[np.ix_([0, 2], [0, 2])].tolist() == [[0.0, 0.0], [0.0, 4.0]]
+    assert np.isnan(values[1]).all()
+    assert np.isnan(values[:, 1]).all()
 
 
-def test_differences_are_taken_in_double_precision() -> None:
+def test_differences_are_in_double_precision_and_finite() -> None:
     a, b = grid([[1e8]]), grid([[0.1]])
     expected = float(np.float32(0.1)) - 1e8
     assert grid_difference(b, a, [(0, 0)]).values[0, 0] == expected
+    a, b = (
+        replace(grid([[0.0] * 3]), values=np.array([[np.inf, largest, value]]))
+        for largest, value in ((-LARGEST, 1.0), (LARGEST, 3.0))
+    )
+    difference = grid_difference(b, a, [(n, n) for n in range(3)]).values[0]
+    assert np.isfinite(difference).tolist() == [False, False, True]
+    assert difference[2] == 2
 
 
-def test_grids_side_by_side_have_one_range() -> None:
-    b, a = shared_levels(grid([[-3.0, float("nan")]]), grid([[1.0, 2.0]]))
-    assert a.levels == b.levels == (-3.0, 2.0)
-    assert (a.value_title, b.value_title) == ("A · ‖h‖", "B · ‖h‖")
-    b, a = shared_levels(grid([[-3.0]], is_signed=True), grid([[1.0]], is_signed=True))
-    assert a.levels == b.levels == (-3.0, 3.0)
-
-
-def test_grids_without_a_title_get_the_names_of_their_runs() -> None:
-    a, b = (replace(grid([[1.0]]), value_title="") for _ in "AB")
-    assert [one.value_title for one in shared_levels(b, a)] == ["B", "A"]
-
-
-def test_ranges_that_are_given_are_kept() -> None:
-    a, b = (replace(grid([[0.5]]), levels=levels) for levels in ((0.0, 0.75), (0.25, 1.0)))
-    b, a = shared_levels(b, a)
-    assert a.levels == b.levels == (0.0, 1.0)
-
-
-def heads(values: "list[list[list[float]]]") -> HeadsChart:
+def heads(values: list[list[list[float]]]) -> HeadsChart:
     array = np.array(values, dtype=np.float32)
     queries, keys = (tuple(map(str, range(size))) for size in array.shape[1:])
     captions = tuple(f"H {head}" for head in range(len(array)))
     return HeadsChart(array, captions, queries, keys, "Attention", levels=(0.0, array.max()))
-
-
-def test_heads_side_by_side_have_one_range() -> None:
-    b, a = shared_levels(heads([[[0.5, 0.5]]]), heads([[[0.25, 0.75]]]))
-    assert a.levels == b.levels == (0.0, 0.75)
 
 
 def test_difference_of_heads() -> None:
@@ -169,17 +120,63 @@ def test_difference_of_heads() -> None:
     found = heads_difference(b, a, [(1, 0)], [(0, 2), (1, 0)])
     assert str(np.asarray(found.values).tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
     assert found.is_signed
-    # Each head has a range of its own: one that changed much would leave all others pale.
+    # A head that changed much leaves the others their range.
     assert found.head_levels == ((-0.75, 0.75), (-0.875, 0.875))
     assert found.captions == ("±0.75", "±0.88")
     assert found.value_title == "Attention, B − A"
     assert (found.queries, found.keys) == (b.queries, b.keys)
     assert found.text(0, 0, 2) == "head 0, query 0 → key 2: −0.75"
-
-
-def test_difference_of_heads_without_partners() -> None:
     a, b = heads([[[1.0]]]), heads([[[0.5, 0.5]], [[1.0, 0.0]]])
     assert np.isnan(np.asarray(heads_difference(b, a, [], [(0, 0)]).values)).all()
-    # A has no second head.
-    found = np.asarray(heads_difference(b, a, [(0, 0)], [(0, 0)]).values)
-    assert str(found.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"
+    without = np.asarray(heads_difference(b, a, [(0, 0)], [(0, 0)]).values)
+    assert str(without.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"  # A has no second head
+
+
+def test_grids_side_by_side_have_one_range() -> None:
+    def signed(value: float) -> GridChart:
+        return grid([[value]], is_signed=True)
+
+    def given(low: float, high: float) -> GridChart:
+        return replace(grid([[0.5]]), levels=(low, high))
+
+    for b, a, levels in (
+        (grid([[-3.0, np.nan]]), grid([[1.0, 2.0]]), (-3.0, 2.0)),
+        (signed(-3.0), signed(1.0), (-3.0, 3.0)),
+        (given(0.25, 1.0), given(0.0, 0.75), (0.0, 1.0)),
+    ):
+        shared = shared_levels(b, a)
+        assert [one.levels for one in shared] == [levels, levels]
+        assert [one.value_title for one in shared] == ["B · ‖h‖", "A · ‖h‖"]
+    of_heads = shared_levels(heads([[[0.5, 0.5]]]), heads([[[0.25, 0.75]]]))
+    assert [one.levels for one in of_heads] == [(0.0, 0.75)] * 2
+    untitled = (replace(grid([[1.0]]), value_title="") for _ in "BA")
+    assert [one.value_title for one in shared_levels(*untitled)] == ["B", "A"]
+
+
+EDGES = (0.0, 1.0, 2.0)
+FEW = HistogramChart(EDGES, (Bars("x", (1, 3), mean=1.25),), "Value", "Elements")
+MANY = HistogramChart(
+    EDGES, (Bars("y", (30, 10), nan_count=40, inf_count=20, mean=0.75),), "Value", "Elements"
+)
+
+
+def test_histograms_of_two_runs(golden: Golden) -> None:
+    same = replace(FEW, series=(replace(FEW.series[0], counts=(4, 0)),))
+    none = HistogramChart(EDGES, (Bars("x", (0, 0)),))
+    charts = {
+        # Fractions of all values, including NaN and Inf: the runs differ in length.
+        "overlay": histogram_overlay(MANY, FEW),
+        "overlay of counts": histogram_overlay(
+            replace(MANY, is_log=True), replace(FEW, is_log=True)
+        ),
+        "overlay of runs of the same length": histogram_overlay(same, FEW),
+        "difference": histogram_difference(replace(MANY, is_log=True), FEW),
+        "difference of nothing": histogram_difference(none, none),
+    }
+    golden("charts/histograms of two runs.txt", described(charts))
+    (bars,) = histogram_difference(MANY, FEW).series
+    assert sum(bars.counts) + bars.nan_count + bars.inf_count == pytest.approx(0)
+    other = HistogramChart((0.0, 1.5, 2.0), (Bars("x", (1, 3)),))
+    for compare in (histogram_overlay, histogram_difference):
+        with pytest.raises(ValueError, match="different bins"):
+            compare(FEW, other)

@@ -35,7 +35,7 @@ def test_each_bar_counts_exactly(middle: float) -> None:
     assert [row[2] for row in rows] == wanted.tolist()
 
 
-def test_values_that_are_all_alike_have_no_bars() -> None:
+def test_equal_values_have_no_histogram() -> None:
     assert corpus_histogram(sums_of(np.full(9, 0.5, np.float32))) is None
 
 

@@ -1,4 +1,4 @@
-"""Names of files that plots are saved in."""
+"""Names of the files of plots."""
 
 import re
 
@@ -52,11 +52,11 @@ def bars(*labels: str) -> HistogramChart:
         (bars("B − A"), "Output of x", "output-of-x-histogram-b-minus-a.png"),
     ],
 )
-def test_a_name_says_what_is_shown(chart: Chart, title: str, name: str) -> None:
+def test_a_name_has_the_content_of_the_plot(chart: Chart, title: str, name: str) -> None:
     assert file_name(chart, title, ".png") == name
 
 
-def test_another_script_leaves_the_plots_own_name() -> None:
+def test_a_title_in_another_script_is_replaced() -> None:
     assert file_name(lines("层", title="标准差", x_title="层"), "输出", ".csv", "layer Plot") == (
         "layer-plot.csv"
     )

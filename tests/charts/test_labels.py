@@ -10,20 +10,20 @@ from tests.core.opened import plain
 ARABIC, IN_LINE = "##م", "\u2066##م\u2069"
 
 
-def test_a_name_has_the_place_and_that_in_run_a() -> None:
+def test_a_name_has_the_position_and_that_in_run_a() -> None:
     run = made_up("the bank")
     assert token_name(run, 2) == token_name(run, 2, 2) == "bank (2)"
     assert token_name(run, 2, 3) == "bank (2, A 3)"
 
 
-def test_what_runs_from_right_to_left_keeps_to_its_place() -> None:
+def test_right_to_left_names_are_isolated() -> None:
     run = made_up(f"the {ARABIC}")
-    # Without the signs "(2)" would be drawn before the letters, and mirrored.
+    # Without isolates "(2)" would be drawn before the letters, and mirrored.
     assert token_name(run, 2) == f"{IN_LINE} (2)"
     assert token_title(run, 2).startswith(f"{IN_LINE} (token 2")
 
 
-def test_a_word_of_pieces_keeps_to_its_place() -> None:
+def test_a_right_to_left_word_of_pieces_is_isolated() -> None:
     run = made_up(f"س {ARABIC}")
     tokens = (run.tokens[0], *(replace(t, word=0) for t in run.tokens[1:3]), run.tokens[3])
     title = token_title(replace(run, tokens=tokens), 2)
@@ -48,11 +48,11 @@ def test_a_long_name_is_cut_inside() -> None:
         ("", ""),
     ],
 )
-def test_every_token_can_be_seen(text: str, shown: str) -> None:
+def test_blank_and_control_characters_are_visible(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
-def test_tied_names_are_told_apart_from_tensors() -> None:
+def test_tied_names_are_counted_separately() -> None:
     model = plain("bert-base-uncased", "masked-lm")
     assert model.tensor_count == 202
     assert tensors_text(model.parameters) == "202 tensors and 2 tied names"

@@ -1,4 +1,4 @@
-"""Every module has the hue of the part that it belongs to."""
+"""The part of a model that each module belongs to."""
 
 import pytest
 
@@ -49,7 +49,7 @@ from tests.core.opened import derived
         ),
     ],
 )
-def test_modules_are_of_the_part_that_they_are_in(model: str, parts: dict[str, Part]) -> None:
+def test_parts_of_modules(model: str, parts: dict[str, Part]) -> None:
     found = parts_of(derived(model).modules)
     assert {path: found[path] for path in parts} == parts
 
@@ -57,7 +57,7 @@ def test_modules_are_of_the_part_that_they_are_in(model: str, parts: dict[str, P
 @pytest.mark.parametrize(
     ("place", "part"),
     [
-        # Nobody describes these classes.
+        # Unknown classes.
         (("self_attn", "NewAttention", "", "NewDecoderLayer", "plain"), "attention"),
         (("post_attention_layernorm", "NewRMSNorm", "", "NewDecoderLayer", "plain"), "norm"),
         (("block_sparse_moe", "NewBlock", "", "NewDecoderLayer", "plain"), "feed-forward"),
@@ -66,7 +66,7 @@ def test_modules_are_of_the_part_that_they_are_in(model: str, parts: dict[str, P
         (("wte", "Embedding", "embedding", "NewModel", "plain"), "embeddings"),
         (("score", "Linear", "linear", "NewForSequenceClassification", "plain"), "head"),
         (("model", "NewModel", "", "NewForSequenceClassification", "plain"), "plain"),
-        # Where a module stands tells more than what it is called.
+        # The part of the parent counts more than the name.
         (("relative_bias", "Embedding", "embedding", "T5Attention", "attention"), "attention"),
         (("embedding_norm", "LayerNorm", "layer norm", "NewMLP", "feed-forward"), "norm"),
         (("intermediate", "Linear", "linear", "NewAttention", "attention"), "attention"),

@@ -17,15 +17,10 @@ from bertviewer.charts.predictions import (
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.table import DataTable
 from bertviewer.charts.token_charts import TracedToken, path_charts
-from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.replay.predictions import predictions_at
-from tests.core.replay.model_runs import Opened, known
+from tests.core.replay.model_runs import known
 
 TOKEN = "Token predicted at sat (2)"
-
-
-def at(it: Opened, position: int) -> Predictions:
-    return predictions_at(it, position)
 
 
 def column(table: DataTable, title: str) -> list[object]:
@@ -35,7 +30,7 @@ def column(table: DataTable, title: str) -> list[object]:
 
 def test_the_likeliest_tokens_and_the_actual_one() -> None:
     it = known("bert", "masked-lm")
-    found = at(it, 2)
+    found = predictions_at(it, 2)
     table = candidates_table(it.run, found)
     logits = it.plain()["logits"][0, 2].double()
     best = logits.topk(10).indices.tolist()
@@ -55,9 +50,9 @@ def test_the_likeliest_tokens_and_the_actual_one() -> None:
     assert f"{ranks[-1]:,}" in actual_summary(it.run, found) or not extra
 
 
-def test_run_a_beside_it() -> None:
+def test_the_likeliest_tokens_of_two_runs() -> None:
     it = known("bert", "masked-lm")
-    b, a = at(it, 2), at(it, 4)
+    b, a = predictions_at(it, 2), predictions_at(it, 4)
     table = candidates_table(it.run, b, a, is_compared=True)
     logits = it.plain()["logits"][0].double().softmax(-1)
     ids = [one.id for one in b.guess.top]
@@ -69,7 +64,7 @@ def test_run_a_beside_it() -> None:
         assert isinstance(x, float)
         assert isinstance(y, float)
         assert z == x - y
-    # What is likely in A alone is there too.
+    # Tokens that are likely in A only are included.
     assert {one.text for one in a.guess.top} <= set(column(table, TOKEN))
     without = candidates_table(it.run, b, None, is_compared=True)
     assert set(column(without, "A, Probability")) == {None}
@@ -79,9 +74,9 @@ def test_run_a_beside_it() -> None:
     assert (names[0], names[-1]) == ("B, Rank", "B, Logit")
 
 
-def test_the_lens_has_the_last_layer_first() -> None:
+def test_rows_of_the_lens_begin_with_the_last_layer() -> None:
     it = known("bert", "masked-lm")
-    found = at(it, 2)
+    found = predictions_at(it, 2)
     table = lens_table(it.run, found)
     states = len(it.run.hidden_states)
     layers = [*map(str, reversed(range(states - 1))), "emb"]
@@ -97,20 +92,15 @@ def test_the_lens_has_the_last_layer_first() -> None:
 
 def test_the_lens_names_a_state_that_is_after_the_final_norm() -> None:
     it = known("gpt2", "pretraining")
-    cell = lens_table(it.run, at(it, 1)).rows[0][0]
+    cell = lens_table(it.run, predictions_at(it, 1)).rows[0][0]
     last = len(it.run.hidden_states) - 2
     name = f"{last}, after ln_f"
     assert (cell.value, cell.text, cell.tip) == (name, f"{last}+ln_f", f"layer {name}")
 
 
-def test_without_layers_there_is_no_lens() -> None:
-    it = known("bert", "masked-lm")
-    assert lens_table(it.run, replace(at(it, 2), layers=())).rows == ()
-
-
 def test_which_tokens_are_followed() -> None:
     it = known("gpt2", "pretraining")
-    found = at(it, 1)
+    found = predictions_at(it, 1)
     first, *rest = followed_tokens(it.run, found, 2)
     assert first.id == it.run.tokens[2].id
     assert "actual" in first.label
@@ -120,7 +110,7 @@ def test_which_tokens_are_followed() -> None:
     arabic = replace(it.run, tokens=tuple(tokens))
     assert followed_tokens(arabic, found, 0)[0].label == "\u2066##م\u2069 (actual)"
     assert actual_summary(arabic, found).startswith("Actual: \u2066##م\u2069, rank ")
-    last = at(it, len(it.run.tokens) - 1)
+    last = predictions_at(it, len(it.run.tokens) - 1)
     assert [one.id for one in followed_tokens(it.run, last, 1)] == [last.guess.top[0].id]
     assert actual_summary(it.run, last) == ""
 
@@ -145,40 +135,32 @@ def test_probabilities_and_ranks_layer_by_layer() -> None:
     assert ranks.lines[0].values[-1] == 1 + int(np.count_nonzero(logits > logits[7]))
 
 
-def test_states_have_the_names_that_other_views_give_them() -> None:
+def test_states_have_the_same_names_as_in_other_charts() -> None:
     it = known("gpt2", "pretraining")
-    found = predictions_at(it, 1)
     last = names_of_states(it.run)[-1]
     assert last.endswith(", after ln_f")
-    followed = [FollowedToken(7, "seven")]
-    for chart in (
-        lens_chart(it.run, found, followed, "probability"),
-        lens_chart(it.run, found, followed, "rank"),
-    ):
-        assert chart.names == path_charts(it.run, [TracedToken(1, "it", 0)]).norms.names
+    names = path_charts(it.run, [TracedToken(1, "it", 0)]).norms.names
+    for measure in ("probability", "rank"):
+        chart = lens_chart(it.run, predictions_at(it, 1), [FollowedToken(7, "seven")], measure)
+        assert chart.names == names
         assert f"layer {chart.names[-1]}" == last
         number = last.removesuffix(", after ln_f")
         assert f"layer {chart.ticks[-1]}" in (number, f"{number}+ln_f")
 
 
-def test_no_layers_no_points() -> None:
+def test_predictions_without_layers_have_no_lens() -> None:
     it = known("bert", "masked-lm")
     found = replace(predictions_at(it, 3), layers=())
+    assert lens_table(it.run, found).rows == ()
     assert lens_chart(it.run, found, [FollowedToken(7, "seven")], "rank").lines[0].values == ()
 
 
-def test_what_should_be_predicted() -> None:
+def test_the_expected_token() -> None:
     it = known("gpt2", "pretraining")
-    found = predictions_at(it, 1)
-    assert expected_id(it.run, found) == it.run.tokens[2].id
-    last = predictions_at(it, len(it.run.tokens) - 1)
-    assert expected_id(it.run, last) is None
-
-
-def test_behind_a_mask_it_is_not_known() -> None:
+    assert expected_id(it.run, predictions_at(it, 1)) == it.run.tokens[2].id
+    assert expected_id(it.run, predictions_at(it, len(it.run.tokens) - 1)) is None
     it = known("bert", "masked-lm")
-    found = predictions_at(it, 2)
-    tokens = list(it.run.tokens)
+    found, tokens = predictions_at(it, 2), list(it.run.tokens)
     assert expected_id(it.run, found) == tokens[2].id
-    tokens[2] = replace(tokens[2], text="[MASK]")
+    tokens[2] = replace(tokens[2], text="[MASK]")  # hides it
     assert expected_id(replace(it.run, tokens=tuple(tokens)), found) is None

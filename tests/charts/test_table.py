@@ -39,12 +39,12 @@ def test_csv_has_every_digit() -> None:
     assert float(text) == float(single[0, 0])
 
 
-def test_csv_of_what_is_no_number() -> None:
+def test_csv_of_nan_and_infinity() -> None:
     chart = GridChart(np.array([[np.nan, np.inf, -np.inf]]), ("r",), ("a", "b", "c"))
     assert rows_of(chart)[1] == ["r", "nan", "inf", "-inf"]
 
 
-def test_csv_keeps_texts_as_they_are() -> None:
+def test_csv_keeps_texts() -> None:
     texts = ("=1+1", "+a", "-", "@x", 'say "hi"', "a,b", "two\r\nlines", " blank ", "注意", "")
     chart = GridChart(np.zeros((1, len(texts))), ("r",), texts, y_title="Layer")
     assert tuple(rows_of(chart)[0]) == ("Layer", *texts)
@@ -74,7 +74,7 @@ TABLE = DataTable(
 
 
 @pytest.mark.parametrize(
-    ("figure", "text"),
+    ("cell", "text"),
     [
         (number_cell(0.123456789), "0.1234568"),
         (number_cell(-1234567), "−1,234,567"),
@@ -92,8 +92,8 @@ TABLE = DataTable(
         (difference_cell(None, 0.5), "–"),
     ],
 )
-def test_texts(figure: TableCell, text: str) -> None:
-    assert figure.text == text
+def test_texts_of_cells(cell: TableCell, text: str) -> None:
+    assert cell.text == text
 
 
 def test_values_keep_all_digits() -> None:

@@ -10,7 +10,7 @@ from tests.core.tensors.made_up import in_memory, matrix
 VALUES = np.random.default_rng(2).normal(size=(40, 30))
 
 
-def test_a_map_names_rows_and_columns_as_the_tensor_does() -> None:
+def test_rows_and_columns_have_the_indices_of_the_tensor() -> None:
     part = Matrix(in_memory(VALUES), rows=(10, 30), columns=(5, 25))
     exact = map_chart(tensor_map(part, (2, 6), (0, 3)), part, "mean")
     assert exact.rows == ("12", "13", "14", "15")
@@ -26,7 +26,7 @@ def test_a_map_names_rows_and_columns_as_the_tensor_does() -> None:
     assert blocks.value_title == "extreme"
 
 
-def test_an_outlier_does_not_pale_the_colours_of_the_others() -> None:
+def test_an_outlier_leaves_the_colours_to_the_others() -> None:
     values = VALUES.copy()
     values[0, 0] = 1e6
     whole = matrix(values)
@@ -37,7 +37,7 @@ def test_an_outlier_does_not_pale_the_colours_of_the_others() -> None:
     assert high < 1000
 
 
-def test_what_is_never_negative_has_plain_colours() -> None:
+def test_values_that_are_never_negative_have_sequential_colours() -> None:
     positive = matrix(np.abs(VALUES))
     chart = map_chart(tensor_map(positive, (0, 40), (0, 30)), positive, "mean")
     assert not chart.is_signed

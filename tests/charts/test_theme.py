@@ -1,4 +1,4 @@
-"""Colours: every pair that is used can be read, and hues are told apart."""
+"""Contrast of the colours of all themes."""
 
 from itertools import combinations
 
@@ -14,7 +14,7 @@ PRINTED = pytest.mark.parametrize("theme", [PAPER, GREY], ids=["paper", "grey"])
 
 
 @THEMES
-def test_words_can_be_read_wherever_they_stand(theme: Theme) -> None:
+def test_texts_are_legible_on_all_backgrounds(theme: Theme) -> None:
     grounds = (theme.background, theme.surface, theme.selection, theme.hover, theme.field)
     for ground in grounds:
         assert contrast(theme.text, ground) > 10
@@ -24,7 +24,7 @@ def test_words_can_be_read_wherever_they_stand(theme: Theme) -> None:
 
 
 @THEMES
-def test_lines_and_hues_stand_out(theme: Theme) -> None:
+def test_series_and_hues_contrast_with_the_surface(theme: Theme) -> None:
     for color in (*theme.series, *theme.parts.values()):
         assert contrast(color, theme.surface) > 3
     for one, other in combinations(theme.series, 2):
@@ -33,21 +33,21 @@ def test_lines_and_hues_stand_out(theme: Theme) -> None:
 
 
 @THEMES
-def test_the_colour_of_names_can_be_read_on_its_parts_fill(theme: Theme) -> None:
+def test_names_are_legible_on_the_fill_of_their_part(theme: Theme) -> None:
     for part in theme.parts:
         assert contrast(theme.text, theme.fill(part)) > 7
 
 
 @PRINTED
-def test_print_can_be_read_and_copied_in_grey(theme: Theme) -> None:
+def test_printed_colours_are_legible_and_distinct_in_grey(theme: Theme) -> None:
     words = (theme.text, theme.muted, theme.faint, theme.accent, theme.right, theme.warning)
     for color in (*words, *theme.parts.values()):
         assert contrast(color, theme.surface) >= 4.5, color
     assert theme.surface == theme.background == "#ffffff"
-    # All that grey tells of colours is how light they are.
+    # In grey, colours differ in lightness only.
     for one, other in combinations(theme.series, 2):
         assert contrast(one, other) > 1.25, (one, other)
-    # What stands beside one another in a drawing.
+    # Neighbours in a drawing.
     parts = (theme.parts["attention"], theme.parts["feed-forward"], theme.parts["head"])
     for one, other in combinations(parts, 2):
         assert contrast(one, other) > 1.25, (one, other)
@@ -62,7 +62,7 @@ def test_grey_has_no_hue() -> None:
     assert LIGHT.dash(3) == PAPER.dash(3) == ()
 
 
-def test_mixing_goes_from_one_to_the_other() -> None:
+def test_mixed_colours() -> None:
     assert mixed("#ff8000", "#000000", 1) == "#ff8000"
     assert mixed("#ff8000", "#000000", 0.5) == "#804000"
     assert mixed("#ff8000", "#0000ff", 0) == "#0000ff"

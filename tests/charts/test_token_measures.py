@@ -1,4 +1,4 @@
-"""Figures by which tokens are coloured: whose they are, and where between the bounds they stand."""
+"""Measures that colour tokens: their values and positions between the bounds."""
 
 from math import inf
 
@@ -30,7 +30,7 @@ RUN = replace(
     ("path", "state"),
     [("layer.0.attention", 1), ("embeddings.words", 0), ("", 1), (None, 1), ("pooler", 1)],
 )
-def test_figures_are_of_the_selected_layer_or_the_last(path: str | None, state: int) -> None:
+def test_measures_are_of_the_selected_layer_or_the_last(path: str | None, state: int) -> None:
     assert state_for(RUN, path) == state
 
 
@@ -39,7 +39,7 @@ def test_a_run_without_states_has_none() -> None:
     assert norm_measure(RUN, None).values == ()
 
 
-def test_norms_and_their_places_between_the_least_and_the_most() -> None:
+def test_norms() -> None:
     measure = norm_measure(RUN, 1)
     assert measure.title == "‖h‖ after layer 0"
     assert measure.values == (2.0, 1.0, 10.0)
@@ -53,7 +53,7 @@ def test_cosines_to_the_start() -> None:
     assert measure.values == pytest.approx(wanted)
 
 
-def test_what_is_no_number_has_no_colour() -> None:
+def test_values_that_are_not_finite_have_no_colour() -> None:
     run = replace(RUN, token_norms=((1.0, None, inf),))
     measure = norm_measure(run, 0)
     assert measure.values == (1.0, None, None)
@@ -61,7 +61,7 @@ def test_what_is_no_number_has_no_colour() -> None:
     assert measure.text(1) == ""
 
 
-def test_attention_that_a_head_gives() -> None:
+def test_attention_received() -> None:
     received = Received(np.array([[0.5, 0.5], [0.25, 0.75]]), (1, 2))
     measure = attention_measure(RUN, received, 1, "layer 0")
     assert measure.values == (None, 0.25, 0.75)
@@ -70,17 +70,17 @@ def test_attention_that_a_head_gives() -> None:
     assert attention_measure(RUN, received, 11, "layer 0").values == (None, 0.25, 0.75)
 
 
-def test_probabilities_stand_between_none_and_all() -> None:
+def test_probabilities_are_between_0_and_1() -> None:
     measure = probability_measure((None, 0.25, 1.0))
     assert [measure.share(token) for token in range(3)] == [None, 0.25, 1.0]
 
 
-def test_segments_are_kinds() -> None:
+def test_segments_are_categories() -> None:
     measure = segment_measure(RUN)
     assert measure.are_kinds
     assert measure.values == (0, 0, 1)
 
 
-def test_nothing_colours_nothing() -> None:
+def test_no_measure() -> None:
     assert no_measure().share(0) is None
     assert no_measure().text(0) == ""

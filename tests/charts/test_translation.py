@@ -1,4 +1,4 @@
-"""Words on charts are in the language of the program; what strangers named is not."""
+"""Texts of charts are translated, names of models and tokens are not."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def shouted(context: str, text: str) -> str:
 
 @pytest.fixture
 def loud() -> Iterator[None]:
-    """Have figures shout."""
+    """Translate texts to upper case."""
     speak(shouted)
     yield
     speak(None)

@@ -15,7 +15,7 @@ import sys
 
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("PySide6", "pyqtgraph", "shiboken6", "torch", "transformers"):
+        if name.partition(".")[0] in ("PySide6", "shiboken6", "torch", "transformers"):
             raise ImportError(f"{name} is not to be had")
 
 sys.meta_path.insert(0, Without())
@@ -38,7 +38,7 @@ def every_kind() -> dict[str, float]:
     from bertviewer.core.analysis.predictions import ClassScores
     from bertviewer.core.schema.statistics import Statistics
     from bertviewer.core.statistics.histograms import histogram
-    from tests.charts.graph import blocks
+    from tests.charts.graph import made_flows as made
     from tests.charts.graph.checks import measure
     from tests.charts.runs import made_up
     from tests.charts.test_attention import ALL, attended
@@ -55,7 +55,7 @@ def every_kind() -> dict[str, float]:
         class_table(scores),
     ]
     last = {type(one).__name__: csv_text(one).splitlines()[1].split(",")[-1] for one in figures}
-    layer = blocks.bert_layer()
+    layer = made.bert_layer()
     drawn = {"SVG": svg_of(draw(layer, measure)).count("<path"), "DOT": dot_of(layer).count("->")}
     return {name: float(number) for name, number in last.items()} | drawn
 

@@ -47,4 +47,4 @@ def test_version_and_help_are_quick(elsewhere: Path, argument: str) -> None:
         line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()
     }
     assert "argparse" in imported
-    assert imported.isdisjoint({"torch", "transformers", "PySide6", "pyqtgraph", "numpy"})
+    assert imported.isdisjoint({"torch", "transformers", "PySide6", "numpy"})

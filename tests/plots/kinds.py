@@ -1,10 +1,9 @@
-"""One plot of each kind, in a window, and the words that it has."""
+"""A plot of each kind, and texts that are in it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-import pytest
 from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 
@@ -19,6 +18,7 @@ from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
 from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.plots.token_matrix import TokenMatrix
 
+WIDTH, HEIGHT = 560, 340
 TOKENS = (
     "[CLS]",
     "play",
@@ -31,8 +31,6 @@ TOKENS = (
     "عالم (12)",
     "x" * 40,
 )
-
-
 VALUES = np.random.default_rng(0).random((10, 10)).astype(np.float32)
 LINE = Line("layer: output", (0.1, 2.0, None, 1.0), low=(0.0,) * 4, high=(3.0,) * 4, max=(4.0,) * 4)
 LINES = LineChart(
@@ -44,8 +42,6 @@ LINES = LineChart(
     "std",
     ("0", "1", "2", "3"),
 )
-
-
 GRID = GridChart(VALUES, TOKENS, TOKENS, x_title="Token", y_title="Layer", value_title="norm")
 HEAD = replace(GRID, is_top_down=True, masked=np.triu(np.ones((10, 10), dtype=np.bool_), 1))
 HEADS = HeadsChart(
@@ -56,16 +52,12 @@ HEADS = HeadsChart(
     value_title="Attention",
     masked=np.tile(np.triu(np.ones((10, 10), dtype=np.bool_), 1), (12, 1, 1)),
 )
-
-
 LARGE = GridChart(
     np.sin(np.arange(300)[:, None] / 40) * np.cos(np.arange(300)[None, :] / 30),
     tuple(map(str, range(300))),
     tuple(map(str, range(300))),
     is_signed=True,
 )
-
-
 BARS = HistogramChart(
     tuple(1 + 1e-3 * x for x in range(9)),
     (
@@ -75,7 +67,6 @@ BARS = HistogramChart(
     "Value",
     "Count",
 )
-
 
 Show = Callable[[QWidget], CanvasPlot]
 
@@ -140,6 +131,3 @@ KINDS: dict[str, tuple[Show, Sequence[str]]] = {
     "arcs": (arcs, (*TOKENS[:9], "Only weights ≥ 0.005 are shown.")),
     "heads": (heads, ("head 0", "head 11", "0.25", "masked")),
 }
-
-
-EVERY = pytest.mark.parametrize(("show", "words"), KINDS.values(), ids=KINDS)

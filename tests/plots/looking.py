@@ -1,8 +1,8 @@
-"""How tests look at a plot: its pixels, its colours, and what a mouse over it shows."""
+"""Pixels and colours of plots, mouse events on them, and pictures for reference images."""
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QImage, QMouseEvent
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -43,7 +43,7 @@ def color(plot: CanvasPlot, x: float, y: float) -> str:
 
 
 def hover(plot: QWidget, place: QPoint) -> None:
-    """Move the mouse there; QTest moves the screen's cursor, and this has no screen."""
+    """Move the mouse; ``QTest.mouseMove`` moves the cursor, which the offscreen platform lacks."""
     event = QMouseEvent(
         QEvent.Type.MouseMove,
         QPointF(place),
@@ -62,6 +62,48 @@ def leave(plot: QWidget) -> None:
 
 def click(plot: QWidget, place: QPoint, button: Qt.MouseButton = Qt.MouseButton.LeftButton) -> None:
     QTest.mouseClick(plot, button, pos=place)
+
+
+def wheel(plot: QWidget, place: QPointF, delta: int) -> None:
+    """Turn the wheel by ``delta`` eighths of a degree; 120 is a notch."""
+    event = QWheelEvent(
+        place, plot.mapToGlobal(place), QPoint(), QPoint(0, delta),
+        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(plot, event)
+
+
+def drag(plot: QWidget, start: QPoint, end: QPoint) -> None:
+    QTest.mousePress(plot, Qt.MouseButton.LeftButton, pos=start)
+    hover(plot, end)
+    QTest.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=end)
+
+
+def press(plot: QWidget, *keys: Qt.Key) -> None:
+    for key in keys:
+        QTest.keyClick(plot, key)
+
+
+def sheet(*pictures: QImage, columns: int = 2) -> QImage:
+    """Return pictures in rows of ``columns``, as one reference image of few colours."""
+    columns = min(columns, len(pictures))
+    width = max(picture.width() for picture in pictures) + 4
+    height = max(picture.height() for picture in pictures) + 4
+    rows = -(-len(pictures) // columns)
+    whole = QImage(columns * width, rows * height, QImage.Format.Format_RGB32)
+    whole.fill(QColor("gray"))
+    painter = QPainter(whole)
+    for number, picture in enumerate(pictures):
+        painter.drawImage(number % columns * width, number // columns * height, picture)
+    painter.end()
+    return whole.convertToFormat(QImage.Format.Format_RGB16)
+
+
+def grab(plot: QWidget, width: int, height: int) -> QImage:
+    """Return a plot in a size as the screen shows it."""
+    plot.resize(width, height)
+    return plot.grab().toImage()
 
 
 def colors(plot: QWidget) -> set[str]:

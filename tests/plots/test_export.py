@@ -1,7 +1,6 @@
-"""Plots as files: each opens as what it is, and the plot on the screen stays as it was."""
+"""Plots as PNG, PDF and SVG files."""
 
 import io
-from collections.abc import Callable
 
 import numpy as np
 import pypdf
@@ -10,145 +9,107 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.chart import (
-    Bars,
-    Chart,
-    GridChart,
-    HeadsChart,
-    HistogramChart,
-    Line,
-    LineChart,
-)
+from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.canvas_plot import CanvasPlot, Side
-from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.heatmap import Heatmap
-from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.line_plot import LinePlot
+from tests.plots.kinds import GRID, HEIGHT, KINDS, LARGE, WIDTH, lines
 from tests.plots.looking import box, colors_of, numbers
 
-LINES = LineChart(
-    (Line("layer: output", (0.1, 2.0, 1.0), low=(0.0,) * 3, high=(3.0,) * 3, max=(4.0,) * 3),),
-    "Layer",
-    "std",
-    ("0", "1", "2"),
-)
-GRID = GridChart(np.eye(3), ("emb", "0", "1"), ("[CLS]", "word", "[SEP]"), x_title="Token")
-LARGE = GridChart(np.eye(300), tuple(map(str, range(300))), tuple(map(str, range(300))))
-HEADS = HeadsChart(np.tile(np.eye(3), (12, 1, 1)), ("0.25",) * 12, ("a", "b", "c"), ("a", "b", "c"))
-HISTOGRAM = HistogramChart((0.0, 1.0, 2.0), (Bars("B", (3, 4), nan_count=2),), "Value")
-SIZE = (560, 340)
-
-Show = Callable[[Chart], CanvasPlot]
+POINTS = 0.75  # per pixel
 
 
-@pytest.fixture
-def show(window: QWidget) -> Show:
-    """Return what shows a chart in the dark, as in a window."""
-
-    def show(chart: Chart) -> CanvasPlot:
-        plot: CanvasPlot
-        if isinstance(chart, LineChart):
-            plot = LinePlot(window)
-            plot.show_chart(chart)
-        elif isinstance(chart, GridChart):
-            plot = Heatmap(window)
-            plot.show_chart(chart)
-        elif isinstance(chart, HeadsChart):
-            plot = HeadGrid(window)
-            plot.show_chart(chart)
-        else:
-            plot = HistogramPlot(window)
-            plot.show_chart(chart)
-        plot.set_theme(DARK)
-        plot.show()
-        plot.resize(*SIZE)
-        return plot
-
-    return show
+def page_of(pdf: bytes) -> pypdf.PageObject:
+    (page,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
+    return page
 
 
-EVERY = pytest.mark.parametrize(
-    ("chart", "words"),
-    [
-        (LINES, {"Layer", "std", "output", "2"}),
-        (GRID, {"Token", "[CLS]", "word", "emb"}),
-        (HEADS, {"head", "11", "0.25"}),
-        (HISTOGRAM, {"Value", "NaN:", "2"}),
-    ],
-)
+def grid(window: QWidget, chart: GridChart = GRID) -> Heatmap:
+    plot = Heatmap(window)
+    plot.resize(WIDTH, HEIGHT)
+    plot.show()
+    plot.show_chart(chart)
+    return plot
 
 
-@EVERY
-def test_a_pdf_has_words_and_no_bitmap(show: Show, chart: Chart, words: set[str]) -> None:
-    (page,) = pypdf.PdfReader(io.BytesIO(export.pdf(show(chart)))).pages
-    assert words <= set(page.extract_text(orientations=(0, 90)).split())
-    assert list(page.images) == []
-    assert float(page.mediabox.width) == pytest.approx(0.75 * SIZE[0], abs=1)
+def test_a_pdf_has_words_in_the_size_of_the_plot(any_plot: CanvasPlot, kind: str) -> None:
+    page = page_of(export.pdf(any_plot))
+    found = " ".join(page.extract_text(orientations=(0, 90)).split())
+    for word in KINDS[kind][1]:
+        assert not word.isascii() or word in found, word
+    size = float(page.mediabox.width), float(page.mediabox.height)
+    assert size == pytest.approx((POINTS * WIDTH, POINTS * HEIGHT), abs=1)
+    assert bool(page.images) == (kind == "large")
 
 
-def test_very_many_cells_are_a_picture_without_loss(show: Show) -> None:
-    (page,) = pypdf.PdfReader(io.BytesIO(export.pdf(show(LARGE)))).pages
-    (image,) = page["/Resources"]["/XObject"].values()  # type: ignore[index]
-    picture = image.get_object()
-    # Each cell is as many pixels wide as it is high, so that its edges stay sharp.
-    assert picture["/Width"] == picture["/Height"]
-    assert picture["/Width"] % 300 == 0
-    assert "/DCTDecode" not in str(picture["/Filter"])
-
-
-@EVERY
-def test_a_png_is_larger_and_light(show: Show, chart: Chart, words: set[str]) -> None:
-    plot = show(chart)
-    image = QImage.fromData(export.png(plot))
-    assert (image.width(), image.height()) == (2 * SIZE[0], 2 * SIZE[1])
+def test_a_png_has_twice_the_pixels_in_light_colours(any_plot: CanvasPlot) -> None:
+    any_plot.set_theme(DARK)
+    image = QImage.fromData(export.png(any_plot))
+    assert image.size() == QSize(2 * WIDTH, 2 * HEIGHT)
     found = colors_of(image)
     assert {LIGHT.surface, LIGHT.muted} <= found
     assert DARK.surface not in found
-    small = QImage.fromData(export.png(plot, scale=1))
-    assert (small.width(), small.height()) == SIZE
+    assert QImage.fromData(export.png(any_plot, scale=1)).size() == QSize(WIDTH, HEIGHT)
 
 
-def ink(image: QImage) -> float:
-    """Return the part of the picture that is not background."""
-    white = np.uint32(0xFFFFFFFF)
-    return float((numbers(image) != white).mean())
+def test_writing_a_file_changes_nothing_on_the_screen(any_plot: CanvasPlot) -> None:
+    any_plot.set_theme(DARK)
+    any_plot.mark(SelectionKey(token=1, head=1))
+    before = any_plot.grab().toImage()
+    for write in (export.png, export.svg, export.pdf):
+        for title in ("", "Norms of all tokens"):
+            first = write(any_plot, title)
+            assert any_plot.size() == QSize(WIDTH, HEIGHT)
+            assert any_plot.theme == DARK
+            assert any_plot.grab().toImage() == before
+            if write is not export.pdf:  # which contains the time
+                assert write(any_plot, title) == first
 
 
-def test_lines_of_a_png_grow_with_it(show: Show) -> None:
-    plot = show(LINES)
-    small, large = (QImage.fromData(export.png(plot, scale=scale)) for scale in (1, 4))
-    blue = [
-        float((numbers(image) == int(f"ff{LIGHT.series[0][1:]}", 16)).mean())
-        for image in (small, large)
-    ]
-    # Smooth edges take a part of thin lines; lines that stayed 2 pixels wide had a quarter.
-    assert blue[1] > 0.8 * blue[0] > 0
+def test_a_figure_has_a_title_a_least_size_and_no_selection(any_plot: CanvasPlot) -> None:
+    title = "Norms of all tokens"
+    any_plot.resize(391, 155)
+    page = page_of(export.pdf(any_plot, title))
+    assert title in " ".join(page.extract_text().split())
+    assert float(page.mediabox.width) >= POINTS * 720
+    assert float(page.mediabox.height) >= POINTS * 420
+    assert title.encode() in export.svg(any_plot, title)
+    png = export.png(any_plot, title)
+    any_plot.mark(SelectionKey())
+    if not any_plot.shows_by_selection:
+        assert export.png(any_plot, title) == png
 
 
-@EVERY
-@pytest.mark.parametrize("write", [export.png, export.pdf, export.svg])
-def test_the_plot_on_the_screen_stays(
-    show: Show, chart: Chart, words: set[str], write: Callable[[CanvasPlot], bytes]
+def test_very_many_cells_are_an_image_without_loss(window: QWidget) -> None:
+    page = page_of(export.pdf(grid(window, LARGE)))
+    (found,) = page["/Resources"]["/XObject"].values()  # type: ignore[index]
+    image = found.get_object()
+    # A whole number of pixels per cell keeps edges sharp.
+    assert image["/Width"] == image["/Height"]
+    assert image["/Width"] % 300 == 0
+    assert "/DCTDecode" not in str(image["/Filter"])
+
+
+def test_lines_of_a_png_grow_with_it(window: QWidget) -> None:
+    plot = lines(window)
+    plot.resize(WIDTH, HEIGHT)
+    color = int(f"ff{LIGHT.series[0][1:]}", 16)
+    images = [QImage.fromData(export.png(plot, scale=scale)) for scale in (1, 4)]
+    small, large = (float((numbers(image) == color).mean()) for image in images)
+    # Lines that stayed 2 pixels wide would cover a quarter.
+    assert large > 0.8 * small > 0
+
+
+def test_the_theme_returns_when_writing_fails(
+    window: QWidget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plot = show(chart)
-    plot.mark(SelectionKey(token=1, head=1))
-    before = plot.grab().toImage()
-    first = write(plot)
-    assert (plot.width(), plot.height()) == SIZE
-    assert plot.theme == DARK
-    assert plot.grab().toImage() == before
-    if write is not export.pdf:  # that tells when it was made
-        assert write(plot) == first
-
-
-def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> bytes:
         raise OSError("no space left")
 
-    plot = show(LINES)
+    plot = grid(window)
+    plot.set_theme(DARK)
     monkeypatch.setattr(export, "pdf_of", fail)
     with pytest.raises(OSError, match="no space"):
         export.pdf(plot)
@@ -156,59 +117,32 @@ def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("side", [None, "left", "right"])
-def test_cells_stay_as_large_as_on_the_screen_beside_titles_that_only_paper_has(
+def test_titles_that_only_paper_has_take_no_room_from_the_cells(
     window: QWidget, side: Side | None
 ) -> None:
-    plot = Heatmap(window)
+    names = tuple("abcdefgh")
+    plot = grid(window, GridChart(np.eye(8), names, names, (), (), "Token", "Layer", "B · Norm"))
     plot.is_titled = False
     plot.share(side, "Norm")
     plot.resize(300, 200)
-    plot.show()
-    names = tuple("abcdefgh")
-    plot.show_chart(GridChart(np.eye(8), names, names, (), (), "Token", "Layer", "B · Norm"))
     shown = box(plot).size()
     with export.prepared(plot):
         assert box(plot).width() == pytest.approx(shown.width(), abs=2)
         assert box(plot).height() == pytest.approx(shown.height(), abs=2)
-    page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
+    page = page_of(export.pdf(plot))
     turned = " ".join(page.extract_text(orientations=(90, 270)).split())
     assert "Layer" in turned
     assert "B · Norm" in turned
-    assert float(page.mediabox.width) > 0.75 * 305
+    assert float(page.mediabox.width) > POINTS * 305
     assert box(plot).size() == shown
     assert plot.size() == QSize(300, 200)
     assert plot.neighbour == side
 
 
-@EVERY
-def test_a_figure_has_a_title_a_size_and_no_frame(
-    show: Show, chart: Chart, words: set[str]
-) -> None:
-    plot = show(chart)
-    plot.resize(391, 155)
-    plot.mark(SelectionKey(token=1, head=1))
-    marked = plot.grab().toImage()
-    pdf = export.pdf(plot, "Norms of all tokens")
-    (page,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
-    assert "Norms of all tokens" in " ".join(page.extract_text().split())
-    assert float(page.mediabox.width) >= 0.75 * 720
-    assert float(page.mediabox.height) >= 0.75 * 420
-    assert b"Norms" in export.svg(plot, "Norms of all tokens")
-    png = export.png(plot, "Norms of all tokens")
-    plot.mark(SelectionKey())
-    assert export.png(plot, "Norms of all tokens") == png
-    plot.mark(SelectionKey(token=1, head=1))
-    assert plot.grab().toImage() == marked
-    assert (plot.width(), plot.height()) == (391, 155)
-
-
-def test_a_page_is_as_large_as_the_plot_and_contains_it(show: Show) -> None:
-    plot = show(GRID)
-    for size in ((680, 300), (400, 200)):
-        plot.resize(*size)
-        (page,) = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages
-        mediabox = [float(page.mediabox.width), float(page.mediabox.height)]
-        assert mediabox == pytest.approx([0.75 * pixels for pixels in size], abs=1)
+def test_all_texts_are_on_the_page(window: QWidget) -> None:
+    plot = grid(window)
+    for width, height in ((680, 300), (400, 200)):
+        plot.resize(width, height)
         places: list[tuple[float, float]] = []
 
         def visit(
@@ -219,6 +153,6 @@ def test_a_page_is_as_large_as_the_plot_and_contains_it(show: Show) -> None:
                 (a, b, c, d, e, f), (x, y) = matrix, text_matrix[4:]
                 places.append((a * x + c * y + e, b * x + d * y + f))
 
-        page.extract_text(visitor_text=visit)
+        page_of(export.pdf(plot)).extract_text(visitor_text=visit)
         assert len(places) > 5
-        assert all(0 <= x <= mediabox[0] and 0 <= y <= mediabox[1] for x, y in places)
+        assert all(0 <= x <= POINTS * width and 0 <= y <= POINTS * height for x, y in places)

@@ -1,65 +1,186 @@
-"""The grid of heads: which is where, and what it says."""
+"""Grids of attention heads: layout, colours, captions, mouse and keys."""
 
-import io
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import pypdf
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme
-from bertviewer.plots import export
-from bertviewer.plots.head_grid import HeadGrid
-from tests.plots.heads import at, color, head_grid_in, one_key_each
-from tests.plots.looking import HIGHEST, LOWEST, click, colors, colors_of, hover, leave
+from bertviewer.plots.head_grid import HeadGrid, HeadLayout, Words, lay_out_heads
+from tests.plots.looking import HIGHEST, click, colors_of, grab, hover, leave, press, sheet
+
+WORDS = Words(name_width=50, name_height=15, caption_width=64, caption_height=13)
+
+
+def one_key_each(heads: int = 12, queries: int = 4, keys: int = 4) -> HeadsChart:
+    """Return heads whose attention is on one key: their own number, modulo the keys."""
+    values = np.zeros((heads, queries, keys), dtype=np.float32)
+    for head in range(heads):
+        values[head, :, head % keys] = 1.0
+    names = tuple(f"token {n}" for n in range(max(queries, keys)))
+    captions = tuple(f"H {n}.5" for n in range(heads))
+    return HeadsChart(values, captions, names[:queries], names[:keys])
+
+
+def lines_at(place: int, value: float = 1.0) -> HeadsChart:
+    """Return twelve heads of 512 tokens with all weight on one key."""
+    values = np.zeros((12, 512, 512), dtype=np.float32)
+    values[:, :, place] = value
+    names = tuple(map(str, range(512)))
+    return HeadsChart(values, ("",) * 12, names, names, is_signed=value < 0)
 
 
 @pytest.fixture
 def grid(window: QWidget) -> HeadGrid:
-    return head_grid_in(window)
+    grid = HeadGrid(window)
+    grid.resize(640, 320)
+    grid.show()
+    grid.show_chart(one_key_each())
+    return grid
 
 
-def area(rect: QRectF) -> float:
-    return rect.width() * rect.height()
+def at(grid: HeadGrid, head: int, query: float, key: float) -> QPointF:
+    """Return the position of a cell; 0.5 is its middle."""
+    assert grid.chart is not None
+    _, rows, columns = grid.chart.values.shape
+    rect = grid.head_rect(head)
+    return rect.topLeft() + QPointF(rect.width() * key / columns, rect.height() * query / rows)
 
 
-def test_every_head_has_its_cells(grid: HeadGrid) -> None:
-    for head in range(12):
-        for key in range(4):
-            expected = HIGHEST if key == head % 4 else LOWEST
-            assert color(grid, head, 1.5, key + 0.5) == expected, (head, key)
+def picture(grid: HeadGrid) -> QImage:
+    """Return the complete picture; paint events draw large heads one by one."""
+    image = QImage(grid.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    grid.draw_on(painter)
+    painter.end()
+    return image
 
 
-def test_query_0_is_at_the_top(grid: HeadGrid) -> None:
-    values = np.zeros((1, 3, 3))
-    values[0, 0, 2] = 1
-    grid.show_chart(HeadsChart(values, ("",), tuple("abc"), tuple("xyz")))
-    assert color(grid, 0, 0.5, 2.5) == HIGHEST
-    assert grid.text_at(at(grid, 0, 0.5, 2.5)) == "head 0, query a → key z: 1"
-    assert grid.text_at(at(grid, 0, 2.5, 0.5)) == "head 0, query c → key x: 0"
+# Images.
+
+
+def test_heads_captions_masks_and_frames(
+    window: QWidget, image: Callable[[str, Any], None]
+) -> None:
+    def drawn(
+        chart: HeadsChart,
+        head: int = 0,
+        *,
+        theme: Theme = LIGHT,
+        size: tuple[int, int] = (260, 160),
+    ) -> QImage:
+        grid = HeadGrid(window)
+        grid.resize(*size)
+        grid.set_theme(theme)
+        grid.show_chart(chart)
+        grid.mark(SelectionKey(head=head))
+        return picture(grid)
+
+    later = np.broadcast_to(np.triu(np.ones((4, 4), dtype=np.bool_), 1), (6, 4, 4))
+    shares = np.array([[[0.25, 0.01, np.nan], [1.0, np.inf, 0.0]]])
+    two, three = ("a", "b"), ("c", "d", "e")
+    changes = np.array([[[-0.5, 0.5]], [[-0.01, 0.01]]])
+    own = ((-0.5, 0.5), (-0.01, 0.01))
+    each = HeadsChart(changes, ("±0.5", "±0.01"), ("a",), ("c", "d"), is_signed=True)
+    layouts = sheet(
+        drawn(one_key_each(), 3),
+        drawn(one_key_each(), 99, theme=DARK),  # the last one where there are fewer
+        drawn(one_key_each(6, queries=2, keys=8)),
+        drawn(replace(one_key_each(6), masked=later), 5),
+        drawn(replace(one_key_each(4), key_starts=(3,), query_starts=(1,))),
+        drawn(one_key_each(40)),
+    )
+    image("heads", layouts)
+    colours = sheet(
+        drawn(HeadsChart(shares, ("",), two, three)),  # no colour for what is not finite
+        drawn(HeadsChart(shares, ("",), two, three, is_root=True)),
+        drawn(HeadsChart(shares - 0.25, ("",), two, three, is_signed=True, is_root=True)),
+        drawn(one_key_each(2), size=(260, 120)),
+        drawn(each),
+        drawn(replace(each, levels=(-1.0, 1.0), head_levels=own)),
+    )
+    image("colours of heads", colours)
+
+
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_a_thin_line_stays_visible(grid: HeadGrid, value: float) -> None:
+    # A heatmap of some 100 pixels would lose a cell of 512 if pixels picked one.
+    wanted = HIGHEST if value > 0 else LIGHT.diverging[0]
+    for place in (0, 101, 257, 511):
+        grid.show_chart(lines_at(place, value))
+        rect = grid.head_rect(5).toAlignedRect()
+        assert rect.width() < 200
+        row = picture(grid).copy(rect.x(), rect.center().y(), rect.width(), 1)
+        assert wanted in colors_of(row), place
+
+
+def test_large_heads_are_drawn_in_several_paint_events(grid: HeadGrid, qtbot: QtBot) -> None:
+    grid.show_chart(replace(lines_at(5), levels=(0.0, 1.0)))
+    whole = picture(grid)
+    grid.set_theme(grid.theme)  # clears the images
+    assert grid.grab().toImage().convertToFormat(whole.format()) != whole
+    qtbot.waitUntil(lambda: grid.grab().toImage().convertToFormat(whole.format()) == whole)
+
+
+def test_levels_begin_at_0_or_are_symmetric_or_given(grid: HeadGrid) -> None:
+    def levels(values: list[float], **options: Any) -> tuple[float, float]:
+        grid.show_chart(HeadsChart(np.array([[values]]), ("",), ("a",), ("c", "d"), **options))
+        return grid.levels
+
+    assert levels([0.25, 0.5]) == (0.0, 0.5)
+    assert levels([-0.25, 0.5], is_signed=True) == (-0.5, 0.5)
+    assert levels([0.25, 0.5], levels=(0.0, 0.25)) == (0.0, 0.25)
+
+
+# Layout.
+
+
+def laid_out(width: float, height: float, words: Words = WORDS) -> HeadLayout:
+    return lay_out_heads((12, 10, 10), width, height, words)
+
+
+def test_captions_are_beside_names_or_below_them_or_omitted() -> None:
+    wide, low, small = laid_out(900, 600), laid_out(500, 240), laid_out(300, 200)
+    assert (wide.captions, low.captions, small.captions) == ("beside", "below", "")
+    assert wide.has_names
+    assert wide.rects[0].width() >= WORDS.name_width + WORDS.caption_width
+    assert low.rects[0].width() >= WORDS.caption_width
+    assert low.rects[0].top() >= low.title_height >= WORDS.name_height + WORDS.caption_height
+    # Heatmaps are not made smaller for captions.
+    assert small.rects == laid_out(300, 200, Words(50, 15, 0, 13)).rects
+    assert not laid_out(120, 100).has_names
+
+
+@pytest.mark.parametrize("size", [(540, 300), (320, 190), (200, 500)])
+def test_heads_use_the_whole_width_or_height(size: tuple[int, int]) -> None:
+    for heads in (1, 2, 4, 6, 8, 12, 16):
+        bounds = lay_out_heads((heads, 10, 10), *size, WORDS).bounds
+        ends = bounds.right(), bounds.bottom()
+        assert max(end - whole for end, whole in zip(ends, size, strict=True)) == pytest.approx(-6)
+
+
+@pytest.mark.parametrize("size", [(900, 200), (300, 300), (200, 900)])
+@pytest.mark.parametrize("shape", [(1, 10, 10), (12, 5, 20), (12, 20, 5)])
+def test_cells_are_squares(shape: tuple[int, int, int], size: tuple[int, int]) -> None:
+    _, rows, columns = shape
+    rect = lay_out_heads(shape, *size, WORDS).rects[0]
+    assert (rect.width() / columns) / (rect.height() / rows) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("heads", "size"),
-    [
-        (1, (300, 200)),
-        (12, (640, 320)),
-        (16, (900, 300)),
-        (64, (500, 500)),
-        (12, (161, 121)),
-        (13, (200, 900)),
-    ],
+    ("heads", "size"), [(1, (300, 200)), (16, (900, 300)), (12, (161, 121)), (13, (200, 900))]
 )
-def test_heads_stand_apart_and_inside(grid: HeadGrid, heads: int, size: tuple[int, int]) -> None:
+def test_heads_do_not_overlap(grid: HeadGrid, heads: int, size: tuple[int, int]) -> None:
     grid.resize(*size)
     grid.show_chart(one_key_each(heads))
-    assert not grid.grab().isNull()
     rects = [grid.head_rect(head) for head in range(heads)]
     for number, rect in enumerate(rects):
         assert rect.size() == rects[0].size()
@@ -69,11 +190,65 @@ def test_heads_stand_apart_and_inside(grid: HeadGrid, heads: int, size: tuple[in
         assert all(grid.rect().toRectF().contains(rect) for rect in rects)
 
 
-def test_keys_may_be_more_than_queries(grid: HeadGrid) -> None:
-    grid.show_chart(one_key_each(6, queries=2, keys=8))
-    rect = grid.head_rect(0)
-    assert rect.width() >= 4 * rect.height() - 1e-9
-    assert color(grid, 5, 1.5, 5.5) == HIGHEST
+def test_a_neighbour_at_the_right_has_the_colour_bar(grid: HeadGrid) -> None:
+    def area(rect: QRectF) -> float:
+        return rect.width() * rect.height()
+
+    grid.resize(300, 320)
+    taken, narrow = grid.reserved_width(), area(grid.head_rect(0))
+    grid.share("right")
+    assert grid.reserved_width() == 0 < taken
+    assert area(grid.head_rect(0)) > narrow
+    assert grid.color_bar is None
+    grid.share("left")
+    assert grid.reserved_width() == taken
+
+
+def test_a_signal_reports_whether_there_is_room_for_captions(grid: HeadGrid) -> None:
+    told = [grid.has_captions]
+    grid.captions_changed.connect(lambda: told.append(grid.has_captions))
+    for size in ((150, 120), (160, 130), (640, 320)):
+        grid.resize(*size)
+    assert told == [True, False, True]
+
+
+def test_charts_without_cells_draw_nothing(grid: HeadGrid) -> None:
+    for empty in (one_key_each(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
+        grid.show_chart(empty)
+        assert colors_of(grab(grid, 200, 100)) == {LIGHT.surface}
+
+
+# Mouse and keys.
+
+
+def test_texts_of_cells(grid: HeadGrid) -> None:
+    values = np.array([[[0.0, 0.01, np.nan]], [[np.inf, 1.0, 0.0]]])
+    masked = np.zeros((2, 1, 3), dtype=np.bool_)
+    masked[1, 0, 2] = True
+    grid.show_chart(HeadsChart(values, ("", ""), ("a",), tuple("xyz"), masked=masked, is_root=True))
+    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a → key y: 0.01"
+    assert grid.text_at(at(grid, 0, 0.5, 2.5)) == "head 0, query a → key z: nan"
+    assert grid.text_at(at(grid, 1, 0.5, 2.5)) == "head 1, query a → key z: masked"
+
+
+def test_hovering_describes_the_cell(grid: HeadGrid) -> None:
+    told: list[str] = []
+    grid.hovered.connect(told.append)
+    hover(grid, at(grid, 5, 3.5, 1.5).toPoint())
+    hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
+    hover(grid, QPoint(1, 1))
+    leave(grid)
+    other = "head 6, query token 0 → key token 1: 0"
+    assert told == ["head 5, query token 3 → key token 1: 1", other, "", ""]
+
+
+def test_a_click_on_a_head_or_its_title_selects_it(grid: HeadGrid) -> None:
+    told: list[SelectionKey] = []
+    grid.clicked.connect(told.append)
+    click(grid, at(grid, 7, 1.5, 1.5).toPoint())
+    click(grid, (grid.head_rect(2).topLeft() + QPointF(8, -6)).toPoint())
+    click(grid, QPoint(grid.width() - 2, grid.height() - 2))
+    assert told == [SelectionKey(head=7), SelectionKey(head=2)]
 
 
 @pytest.mark.parametrize(
@@ -87,166 +262,19 @@ def test_keys_may_be_more_than_queries(grid: HeadGrid) -> None:
         (3, Qt.Key.Key_Home, 0),
         (0, Qt.Key.Key_Left, None),
         (10, Qt.Key.Key_Down, None),
-        (99, Qt.Key.Key_Left, 10),
-        (3, Qt.Key.Key_A, None),
+        (99, Qt.Key.Key_Left, 10),  # of a layer that has fewer heads than another
     ],
 )
-def test_heads_are_gone_to_by_keys(
-    grid: HeadGrid, qtbot: QtBot, start: int, key: Qt.Key, head: int | None
+def test_keys_go_from_head_to_head(
+    grid: HeadGrid, start: int, key: Qt.Key, head: int | None
 ) -> None:
     # Six in a row.
     assert grid.head_rect(5).y() == grid.head_rect(0).y() < grid.head_rect(6).y()
     grid.mark(SelectionKey(head=start))
     told: list[SelectionKey] = []
+    texts: list[str] = []
     grid.clicked.connect(told.append)
-    qtbot.keyClick(grid, key)
+    grid.reached.connect(lambda text, _at: texts.append(text))
+    press(grid, key)
     assert told == ([] if head is None else [SelectionKey(head=head)])
-
-
-def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
-    plain = grid.grab().toImage()
-    grid.show_chart(replace(one_key_each(), key_starts=(3,), query_starts=(1,)))
-    image = grid.grab().toImage()
-
-    def is_changed(query: float, key: float) -> bool:
-        point = at(grid, 5, query, key).toPoint()
-        near = point.x() - 1, point.y() - 1, 3, 3
-        return image.copy(*near) != plain.copy(*near)
-
-    assert [is_changed(query, 0.5) for query in (1, 2, 3)] == [True, False, False]
-    assert [is_changed(0.5, key) for key in (1, 2, 3)] == [False, False, True]
-
-
-def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
-    taken, wide = grid.reserved_width(), grid.head_rect(0).width()
-    grid.resize(300, 320)
-    narrow = area(grid.head_rect(0))
-    grid.share("right")
-    assert grid.reserved_width() == 0 < taken
-    assert area(grid.head_rect(0)) > narrow
-    # The last column of pixels of the bar's labels and the bar are gone.
-    right = max(grid.head_rect(head).right() for head in range(12))
-    rest = grid.grab().toImage().copy(int(right) + 4, 0, 300, 320)
-    assert colors_of(rest) <= {LIGHT.surface, "#000000"}
-    grid.share("left")
-    assert grid.reserved_width() == taken
-    grid.resize(640, 320)
-    assert grid.head_rect(0).width() == wide
-
-
-def test_a_click_tells_the_head(grid: HeadGrid, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(grid.clicked) as clicked:
-        click(grid, at(grid, 7, 1.5, 1.5).toPoint())
-    assert clicked.args == [SelectionKey(head=7)]
-    with qtbot.waitSignal(grid.clicked) as clicked:
-        click(grid, (grid.head_rect(2).topLeft() + QPointF(8, -6)).toPoint())  # its title
-    assert clicked.args == [SelectionKey(head=2)]
-    told: list[SelectionKey] = []
-    grid.clicked.connect(told.append)
-    click(grid, QPoint(grid.width() - 2, grid.height() - 2))
-    click(grid, at(grid, 7, 1.5, 1.5).toPoint(), Qt.MouseButton.RightButton)
-    assert told == []
-
-
-def test_hovering_tells_the_cell(grid: HeadGrid) -> None:
-    told: list[str] = []
-    grid.hovered.connect(told.append)
-    hover(grid, at(grid, 5, 3.5, 1.5).toPoint())
-    hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
-    hover(grid, QPoint(1, 1))
-    hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
-    leave(grid)
-    other = "head 6, query token 0 → key token 1: 0"
-    assert told == ["head 5, query token 3 → key token 1: 1", other, "", other, ""]
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_selected_head_is_framed(grid: HeadGrid, theme: Theme) -> None:
-    grid.set_theme(theme)
-
-    def frame(head: int) -> str:
-        left = grid.head_rect(head).topLeft() + QPointF(-2, 20)
-        return grid.grab().toImage().pixelColor(left.toPoint()).name()
-
-    assert frame(3) == theme.surface
-    grid.mark(SelectionKey("layer.0", head=3))
-    assert frame(3) == theme.text
-    assert frame(4) == theme.surface
-    # As the large one is, of a layer that has fewer heads than another.
-    grid.mark(SelectionKey(head=99))
-    assert frame(11) == theme.text
-    grid.mark(SelectionKey(token=3))
-    assert frame(0) == theme.text
-
-
-def test_that_keys_go_to_it_is_seen(window: QWidget, grid: HeadGrid, qtbot: QtBot) -> None:
-    other = QLineEdit(window)
-    other.show()
-    with qtbot.waitActive(window):
-        window.activateWindow()
-    other.setFocus()
-    calm = grid.grab().toImage()
-    qtbot.keyClick(other, Qt.Key.Key_Tab)
-    assert grid.hasFocus()
-    seen = grid.grab().toImage()
-    assert seen.pixelColor(0, 100) != calm.pixelColor(0, 100)
-    inside = grid.rect().adjusted(2, 2, -2, -2)
-    assert seen.copy(inside) == calm.copy(inside), "colours stay those of their values"
-    qtbot.keyClick(grid, Qt.Key.Key_Tab)
-    assert other.hasFocus()
-    assert grid.grab().toImage() == calm
-
-
-def test_nothing_to_show(grid: HeadGrid) -> None:
-    before = at(grid, 0, 0.5, 0.5)
-    for empty in (None, one_key_each(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
-        grid.show_chart(empty)
-        grid.mark(SelectionKey(head=0))
-        assert colors(grid) == {LIGHT.surface}
-        assert grid.text_at(before) == ""
-        assert grid.key_at(before) is None
-
-
-def test_another_chart_is_drawn(grid: HeadGrid) -> None:
-    assert color(grid, 0, 0.5, 0.5) == HIGHEST
-    shown = one_key_each()
-    grid.show_chart(replace(shown, values=1 - np.asarray(shown.values)))
-    assert color(grid, 0, 0.5, 0.5) == LOWEST
-
-
-def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:
-    def drawn() -> QImage:
-        return grid.grab().toImage()
-
-    def without() -> HeadsChart:
-        shown = one_key_each()
-        return HeadsChart(shown.values, ("",) * 12, shown.queries, shown.keys)
-
-    for size, is_shown in (((900, 500), True), ((560, 300), True), ((200, 150), False)):
-        grid.resize(*size)
-        grid.show_chart(one_key_each())
-        with_captions = drawn()
-        grid.show_chart(without())
-        assert (drawn() != with_captions) == is_shown, size
-
-
-def test_masked_cells_are_hatched_and_said_to_be(grid: HeadGrid) -> None:
-    later = np.broadcast_to(np.triu(np.ones((4, 4), dtype=np.bool_), 1), (12, 4, 4))
-    room = grid.reserved_width()
-    grid.show_chart(replace(one_key_each(), masked=later))
-    cell = at(grid, 5, 0.5, 2.5).toPoint()
-    near = colors_of(grid.grab().toImage().copy(cell.x() - 6, cell.y() - 6, 12, 12))
-    assert LOWEST not in near
-    assert LIGHT.surface in near
-    assert color(grid, 5, 2.5, 0.5) == LOWEST
-    assert grid.text_at(at(grid, 5, 0.5, 2.5)) == "head 5, query token 0 → key token 2: masked"
-    assert grid.reserved_width() >= room
-    assert "masked" in pypdf.PdfReader(io.BytesIO(export.pdf(grid))).pages[0].extract_text()
-
-
-def test_it_is_told_whether_there_is_room_for_captions(grid: HeadGrid) -> None:
-    told = [grid.has_captions]
-    grid.captions_changed.connect(lambda: told.append(grid.has_captions))
-    for size in ((150, 120), (160, 130), (640, 320)):
-        grid.resize(*size)
-    assert told == [True, False, True]
+    assert texts == ([] if head is None else [f"head {head} · H {head}.5"])

@@ -1,4 +1,4 @@
-"""The names over a plot: in few rows, cut where they must be, and told in full under the mouse."""
+"""Legends: rows of names, which are cut where room is short."""
 
 import pytest
 from PySide6.QtCore import QPointF
@@ -9,7 +9,7 @@ from bertviewer.charts.chart import Line
 from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.legend import MAX_HEIGHT, Entry, Legend
 from bertviewer.plots.line_plot import LinePlot
-from tests.plots.lines import chart
+from tests.plots.test_line_plot import chart
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -23,12 +23,11 @@ def arranged(names: list[str], width: float, height: float) -> Legend:
 WORDS = ["suspension", "diagnostic", "temper"]
 
 
-def test_names_that_fit_are_whole_and_have_no_tip() -> None:
+def test_names_that_fit_are_whole() -> None:
     legend = arranged(WORDS, 500, 200)
     assert legend.size[1] < 30
     assert legend.rows() == [WORDS]
     assert not legend.is_cut
-    # Two rows are no harm in a high plot.
     legend = arranged(WORDS, 220, 300)
     assert legend.rows() == [WORDS[:2], WORDS[2:]]
 
@@ -44,26 +43,21 @@ def test_a_low_plot_has_few_rows_of_cut_names() -> None:
 
 
 def test_names_are_cut_no_more_than_helps() -> None:
-    # Each has a row of its own anyway.
-    legend = arranged(["B · temper", "A · temper"], 140, 100)
-    assert legend.rows() == [["B · temper"], ["A · temper"]]
-    legend = arranged(["B · temper", "A · temper"], 140, 30)
-    assert [len(row) for row in legend.rows()] == [2]
+    names = ["B · temper", "A · temper"]
+    assert arranged(names, 140, 100).rows() == [[name] for name in names]
+    assert [len(row) for row in arranged(names, 140, 30).rows()] == [2]
+    # A few letters remain in a narrow plot.
+    assert [row[0][0] for row in arranged(WORDS, 75, 500).rows()] == ["s", "d", "t"]
 
 
-def test_a_narrow_plot_leaves_some_letters() -> None:
-    legend = arranged(WORDS, 75, 500)
-    assert [row[0][0] for row in legend.rows()] == ["s", "d", "t"]
-
-
-def test_what_is_left_of_names_tells_them_apart() -> None:
+def test_cut_names_stay_distinct() -> None:
     legend = arranged(["attention.output.dense", "attention.output.LayerNorm"], 120, 100)
     texts = [name for row in legend.rows() for name in row]
     assert len(set(texts)) == 2
     assert texts[1].endswith("rm")
 
 
-def test_of_names_in_parts_each_part_is_cut() -> None:
+def test_each_part_of_a_name_is_cut() -> None:
     names = [
         f"{stack} · {kind} sentence" for stack in ("encoder", "decoder") for kind in ("a", "b")
     ]
@@ -76,7 +70,7 @@ def test_of_names_in_parts_each_part_is_cut() -> None:
             assert part
 
 
-def test_cut_names_are_in_a_tool_tip(window: QWidget) -> None:
+def test_cut_names_are_in_full_at_their_position(window: QWidget) -> None:
     plot = LinePlot(window)
     plot.show_chart(chart(*(Line(name, (1.0, 2.0)) for name in WORDS)))
     for width, names in ((170, "suspension\ndiagnostic\ntemper"), (600, "")):

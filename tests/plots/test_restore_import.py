@@ -1,4 +1,4 @@
-"""PySide6 does not read what is imported after it."""
+"""PySide6 does not read the source of modules that are imported later."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ print([name for name in linecache.cache if name.endswith(("colorsys.py", "wave.p
 """
 
 
-def test_modules_that_are_imported_later_are_not_read() -> None:
+def test_the_source_of_later_imports_is_not_read() -> None:
     def read(module: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", CODE.format(module=module)],
@@ -25,5 +25,5 @@ def test_modules_that_are_imported_later_are_not_read() -> None:
 
     assert read("bertviewer.plots").startswith("[] ")
     assert read("bertviewer.ui").startswith("[] ")
-    # Where this is no longer so, the module has become needless.
+    # Once PySide6 no longer does, restore_import is superfluous.
     assert "colorsys.py" in read("PySide6.QtWidgets")

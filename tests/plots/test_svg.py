@@ -1,10 +1,10 @@
-"""Plots as SVG: the picture that the screen has, in shapes that every program draws alike."""
+"""Plots as SVG: the same picture as on the screen, in elements that every program draws alike."""
 
 import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -20,18 +20,12 @@ from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.export import plot_svg, prepared
 from bertviewer.plots.fonts import load_fonts, monospaced, weighted, window_font
 from bertviewer.plots.svg import svg_of
-from tests.plots.kinds import (
-    EVERY,
-    KINDS,
-    Show,
-    lines,
-)
+from tests.plots.kinds import HEIGHT, KINDS, WIDTH, lines
 from tests.plots.looking import numbers
 
-WIDTH, HEIGHT = 560, 340
 SVG = "{http://www.w3.org/2000/svg}"
-MARKS = str.maketrans("", "", "\u2067\u2069")
-"""What may stand around a text that runs to the left."""
+ISOLATES = str.maketrans("", "", "\u2067\u2069")
+"""May surround a right-to-left text."""
 
 
 @pytest.fixture(autouse=True)
@@ -39,25 +33,26 @@ def _fonts(qapp: QApplication) -> None:
     load_fonts()
 
 
-def drawn(svg: str, width: int, height: int) -> QImage:
-    """Return the picture of an SVG, as another program draws it."""
-    # This one takes a list of families for one name.
-    plain = svg.replace(css_family(FONTS), FONTS[0])
-    renderer = QSvgRenderer(QByteArray(plain.encode()))
+def texts(svg: str) -> list[str]:
+    """Return the texts of an SVG."""
+    return [(text.text or "").translate(ISOLATES) for text in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def rendered(svg: str) -> QImage:
+    """Return the picture that another program, Qt's SVG renderer, draws."""
+    # It takes a list of families for one name.
+    renderer = QSvgRenderer(QByteArray(svg.replace(css_family(FONTS), FONTS[0]).encode()))
     assert renderer.isValid()
-    image = QImage(width, height, QImage.Format.Format_RGB32)
-    image.fill(LIGHT.surface)
+    image = blank()
     painter = QPainter(image)
     renderer.render(painter)
     painter.end()
     return image
 
 
-def screen(plot: CanvasPlot, width: int, height: int) -> QImage:
-    """Return the plot as the screen shows it."""
-    image = QImage(width, height, QImage.Format.Format_RGB32)
-    image.fill(LIGHT.surface)
-    plot.resize(width, height)
+def screen(plot: CanvasPlot) -> QImage:
+    """Return the picture on the screen, with titles as on paper."""
+    image = blank()
     with prepared(plot):
         painter = QPainter(image)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as on a widget
@@ -66,8 +61,14 @@ def screen(plot: CanvasPlot, width: int, height: int) -> QImage:
     return image
 
 
+def blank() -> QImage:
+    image = QImage(WIDTH, HEIGHT, QImage.Format.Format_RGB32)
+    image.fill(LIGHT.surface)
+    return image
+
+
 def difference(one: QImage, other: QImage) -> float:
-    """Return how far the colours of two pictures are apart, 255 at most."""
+    """Return the mean difference of the colours of two pictures, of 255."""
     first, second = numbers(one), numbers(other)
     parts = [
         np.abs((first >> shift & 255).astype(float) - (second >> shift & 255).astype(float))
@@ -76,29 +77,18 @@ def difference(one: QImage, other: QImage) -> float:
     return float(np.mean(parts))
 
 
-def texts(svg: str) -> list[str]:
-    return [(text.text or "").translate(MARKS) for text in ET.fromstring(svg).iter(f"{SVG}text")]
+def test_the_picture_is_that_of_the_screen(any_plot: CanvasPlot) -> None:
+    found = rendered(plot_svg(any_plot, WIDTH, HEIGHT))
+    expected = screen(any_plot)
+    # Edges are smoothed differently, and Qt's renderer knows only one weight of a font.
+    limit = min(5, difference(blank(), expected) / 4)
+    assert difference(found, expected) < limit
 
 
-@EVERY
-def test_it_looks_as_on_the_screen(window: QWidget, show: Show, words: Sequence[str]) -> None:
-    plot = show(window)
-    svg = plot_svg(plot, WIDTH, HEIGHT)
-    expected = screen(plot, WIDTH, HEIGHT)
-    # Edges are smoothed differently, and this program knows one weight of a font alone.
-    blank = QImage(WIDTH, HEIGHT, QImage.Format.Format_RGB32)
-    blank.fill(LIGHT.surface)
-    assert difference(drawn(svg, WIDTH, HEIGHT), expected) < min(5, difference(blank, expected) / 4)
-
-
-@EVERY
-def test_texts_are_texts(window: QWidget, show: Show, words: Sequence[str]) -> None:
-    assert set(words) <= set(texts(plot_svg(show(window), WIDTH, HEIGHT)))
-
-
-@EVERY
-def test_pens_and_places_are_plain(window: QWidget, show: Show, words: Sequence[str]) -> None:
-    root = ET.fromstring(plot_svg(show(window), WIDTH, HEIGHT))
+def test_elements_are_plain_and_texts_are_whole(any_plot: CanvasPlot, kind: str) -> None:
+    svg = plot_svg(any_plot, WIDTH, HEIGHT)
+    assert set(KINDS[kind][1]) <= set(texts(svg))
+    root = ET.fromstring(svg)
     size = [root.get(name) for name in ("width", "height", "viewBox")]
     assert size == [str(WIDTH), str(HEIGHT), f"0 0 {WIDTH} {HEIGHT}"]
     for element in root.iter():
@@ -108,34 +98,33 @@ def test_pens_and_places_are_plain(window: QWidget, show: Show, words: Sequence[
             assert element.attrib["transform"].startswith("rotate(-90 ")
         assert float(element.get("stroke-width", 0)) <= 8
         assert len(element) or element.tag not in (f"{SVG}g", f"{SVG}svg")
-    assert (root.find(f".//{SVG}image") is not None) == (show is KINDS["large"][0])
+    assert (root.find(f".//{SVG}image") is not None) == (kind == "large")
 
 
-@EVERY
-def test_it_is_the_same_each_time(window: QWidget, show: Show, words: Sequence[str]) -> None:
-    plot = show(window)
-    first = plot_svg(plot, WIDTH, HEIGHT)
-    assert plot_svg(plot, WIDTH, HEIGHT) == first
-    plot.set_theme(DARK)
-    assert plot_svg(plot, WIDTH, HEIGHT) == first
+def test_it_depends_on_the_given_theme_only(
+    any_plot: CanvasPlot, kind: str, window: QWidget
+) -> None:
+    first = plot_svg(any_plot, WIDTH, HEIGHT)
+    any_plot.set_theme(DARK)
+    assert plot_svg(any_plot, WIDTH, HEIGHT) == first
+    show, _ = KINDS[kind]
     assert plot_svg(show(window), WIDTH, HEIGHT) == first
-    assert plot_svg(plot, WIDTH, HEIGHT, DARK) != first
+    assert plot_svg(any_plot, WIDTH, HEIGHT, DARK) != first
 
 
-_PROGRAM = """
-from bertviewer.plots.export import plot_svg
-from bertviewer.plots.export import offscreen_application
+PROGRAM = """
+from bertviewer.plots.export import offscreen_application, plot_svg
 application = offscreen_application()
-from tests.plots import test_svg
-for name, (show, _) in test_svg.KINDS.items():
-    print(plot_svg(show(None), 560, 340))
+from tests.plots.kinds import HEIGHT, KINDS, WIDTH
+for show, _ in KINDS.values():
+    print(plot_svg(show(None), WIDTH, HEIGHT))
 """
 
 
 def test_it_is_the_same_in_every_process() -> None:
     found = [
         subprocess.run(
-            [sys.executable, "-c", _PROGRAM],
+            [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             check=True,
@@ -146,7 +135,7 @@ def test_it_is_the_same_in_every_process() -> None:
     assert found[0].count(b"</svg>") == len(KINDS)
 
 
-def test_names_for_those_who_do_not_see_it(window: QWidget) -> None:
+def test_accessible_names(window: QWidget) -> None:
     plot = lines(window)
     plot.setAccessibleName("std by <layer>")
     plot.setAccessibleDescription("2 lines & 4 layers\x00")
@@ -177,7 +166,7 @@ def svg_by(draw: Callable[[QPainter], None]) -> ET.Element:
         "</text><script>",
     ],
 )
-def test_a_text_is_one(text: str) -> None:
+def test_a_text_is_one_element(text: str) -> None:
     def draw(painter: QPainter) -> None:
         painter.setFont(window_font())
         painter.drawText(QPointF(20, 40), text)
@@ -186,13 +175,13 @@ def test_a_text_is_one(text: str) -> None:
         painter.drawText(QPointF(0, 0), text)
 
     flat, turned = svg_by(draw).iter(f"{SVG}text")
-    assert (flat.text or "").translate(MARKS) == (turned.text or "").translate(MARKS)
-    assert (flat.text or "").translate(MARKS) == text.translate(MARKS)
+    assert (flat.text or "").translate(ISOLATES) == (turned.text or "").translate(ISOLATES)
+    assert (flat.text or "").translate(ISOLATES) == text.translate(ISOLATES)
     assert (flat.get("x", "").split()[0], flat.get("y")) == ("20", "40")
     assert turned.get("transform") == "rotate(-90 20 180)"
 
 
-def test_letters_that_would_become_others_have_places_of_their_own() -> None:
+def test_letters_of_ligatures_have_a_position_each() -> None:
     def draw(painter: QPainter) -> None:
         painter.setFont(window_font())
         painter.drawText(QPointF(20, 40), "->")
@@ -206,7 +195,7 @@ def test_letters_that_would_become_others_have_places_of_their_own() -> None:
     assert all(float(one) < float(other) for one, other in pairwise(arrow))
 
 
-def test_type() -> None:
+def test_font_attributes() -> None:
     def draw(painter: QPainter) -> None:
         painter.setFont(weighted(window_font()))
         painter.scale(0.5, 0.5)
@@ -219,7 +208,7 @@ def test_type() -> None:
     assert root.get("font-family") == css_family(FONTS)
 
 
-def test_a_family_of_any_name() -> None:
+def test_names_of_families_are_escaped() -> None:
     def draw(painter: QPainter) -> None:
         painter.setFont(QFont(["Inter"]))
         for y in (10, 20):
@@ -231,7 +220,7 @@ def test_a_family_of_any_name() -> None:
     assert text.get("font-family") == 'a"><b&'
 
 
-def test_what_a_clip_leaves() -> None:
+def test_clips() -> None:
     def draw(painter: QPainter) -> None:
         painter.setClipRect(QRectF(0, 0, 100, 100))
         painter.save()
@@ -258,7 +247,7 @@ def test_what_a_clip_leaves() -> None:
     assert ellipse.get("fill") == "#654321"
 
 
-def test_pens_are_as_wide_as_they_are() -> None:
+def test_widths_of_pens() -> None:
     def draw(painter: QPainter) -> None:
         painter.scale(10, 5)
         fixed = QPen(QColor("#000000"), 2, Qt.PenStyle.DashLine)
@@ -275,6 +264,6 @@ def test_pens_are_as_wide_as_they_are() -> None:
     assert "stroke-dasharray" not in other.attrib
 
 
-def test_what_is_not_supported_is_refused() -> None:
+def test_other_drawing_functions_are_refused() -> None:
     with pytest.raises(TypeError, match="not written as SVG"):
         svg_of(lambda painter: painter.drawPolygon([QPointF(0, 0), QPointF(1, 1)]), 10, 10)

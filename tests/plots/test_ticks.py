@@ -1,4 +1,4 @@
-"""Ticks of axes: round numbers, powers of ten, and labels for which there is room."""
+"""Ticks of axes: round numbers, powers of ten, and names that fit."""
 
 from itertools import pairwise
 
@@ -41,7 +41,7 @@ def metrics(qapp: object) -> QFontMetricsF:
         (0, 2.5e8, 100, ["0", "1e+08", "2e+08"]),
     ],
 )
-def test_round_numbers_with_equally_many_places(
+def test_round_numbers_with_equally_many_decimals(
     metrics: QFontMetricsF, low: float, high: float, size: float, expected: list[str]
 ) -> None:
     assert [tick.text for tick in NumberTicks(metrics).ticks(low, high, size)] == expected
@@ -95,7 +95,7 @@ def test_powers_of_ten(
     assert [tick.text for tick in sorted(found, key=lambda tick: tick.value)] == expected
 
 
-def test_positions_of_logarithms_and_of_extreme_numbers() -> None:
+def test_positions_of_logarithms_and_powers_of_extreme_numbers() -> None:
     assert [log_position(value) for value in (1, 10, 1000)] == [0, 1, 3]
     assert log_position(0) == log_position(0.1) == LOWEST < 0
     assert power_of([]) == power_of([0.0]) == power_of([1.0, -1e99]) == power_of([1e-99]) == 0
@@ -104,7 +104,7 @@ def test_positions_of_logarithms_and_of_extreme_numbers() -> None:
     assert power_of([5e-324]) == -300
 
 
-def test_labels_are_flat_where_there_is_room_and_upright_elsewhere(metrics: QFontMetricsF) -> None:
+def test_labels_are_upright_where_they_are_wider_than_their_cells(metrics: QFontMetricsF) -> None:
     labels = LabelTicks(TEXTS, metrics)
     flat, upright = labels.side_by_side(600), labels.side_by_side(120)
     assert (flat.is_upright, upright.is_upright) == (False, True)
@@ -115,7 +115,7 @@ def test_labels_are_flat_where_there_is_room_and_upright_elsewhere(metrics: QFon
     assert LabelTicks((), metrics).side_by_side(100).labels == ()
 
 
-def test_hundreds_of_labels_leave_some_out(metrics: QFontMetricsF) -> None:
+def test_of_hundreds_of_labels_some_are_omitted(metrics: QFontMetricsF) -> None:
     labels = LabelTicks(["[CLS]", "very-long", *["word"] * 298], metrics)
     shown = labels.side_by_side(700)
     assert 20 < len(shown.labels) < 60
@@ -146,7 +146,7 @@ def test_long_labels_are_cut(metrics: QFontMetricsF) -> None:
         ([f"t{n}" for n in range(8)], tuple(f"t{n}" for n in range(8))),
     ],
 )
-def test_numbers_are_left_out_so_that_round_ones_remain(
+def test_of_many_numbers_round_ones_remain(
     metrics: QFontMetricsF, labels: list[str], expected: tuple[str, ...]
 ) -> None:
     shown = LabelTicks(labels, metrics).above_one_another(144)

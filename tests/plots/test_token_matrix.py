@@ -1,29 +1,32 @@
-"""The large head: square cells, names on both sides, and looking into it from near."""
+"""Matrices of tokens by tokens: square cells, names, zoom, mouse and keys."""
 
 import io
 import re
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pypdf
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
-from pytestqt.qtbot import QtBot
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots import export
 from bertviewer.plots.token_matrix import MatrixLayout, TokenMatrix
-from tests.plots.looking import HIGHEST, LOWEST, click, colors_of, hover, leave
+from tests.plots.looking import click, drag, grab, hover, leave, press, sheet, wheel
+
+Key = Qt.Key
 
 
 def chart_of(queries: int, keys: int | None = None, is_causal: bool = False) -> GridChart:
-    """Return a head in which each token looks at itself, or at the last key."""
+    """Return a head in which each token attends to itself, or to the last key."""
     keys = queries if keys is None else keys
     values = np.zeros((queries, keys), dtype=np.float32)
     values[np.arange(queries), np.minimum(np.arange(queries), keys - 1)] = 1
@@ -47,12 +50,32 @@ def chart_of(queries: int, keys: int | None = None, is_causal: bool = False) -> 
     )
 
 
+def cosines(count: int) -> GridChart:
+    """Return a chart of pairs of tokens."""
+    names = tuple(f"word{n}" for n in range(count))
+    values = np.arange(float(count * count)).reshape(count, count)
+    keys = tuple(SelectionKey(token=n) for n in range(count))
+    return GridChart(values, names, names, (), keys, "Token", "Token", "Cosine", is_top_down=True)
+
+
 @pytest.fixture
 def plot(window: QWidget) -> TokenMatrix:
+    """Return a head of 16 tokens."""
     plot = TokenMatrix(window)
     plot.resize(540, 270)
     plot.show()
     plot.show_chart(chart_of(16))
+    return plot
+
+
+@pytest.fixture
+def pairs(window: QWidget) -> TokenMatrix:
+    """Return a matrix of pairs of 18 tokens, which selects what is clicked."""
+    plot = TokenMatrix(window, selects_pairs=True)
+    plot.resize(560, 230)
+    plot.show()
+    plot.show_chart(cosines(18))
+    plot.clicked.connect(plot.mark)
     return plot
 
 
@@ -66,27 +89,71 @@ def middle(plot: TokenMatrix, row: int, column: int) -> QPointF:
     return layout_of(plot).rect(row, column).center()
 
 
-def color(plot: TokenMatrix, row: int, column: int) -> str:
-    return plot.grab().toImage().pixelColor(middle(plot, row, column).toPoint()).name()
+def row_name(plot: TokenMatrix, row: int) -> QPoint:
+    return QPointF(layout_of(plot).cells.left() - 10, middle(plot, row, 0).y()).toPoint()
+
+
+def column_name(plot: TokenMatrix, column: int) -> QPoint:
+    return QPointF(middle(plot, 0, column).x(), layout_of(plot).cells.bottom() + 12).toPoint()
 
 
 def words(plot: TokenMatrix, angle: int = 0) -> list[str]:
-    """Return the words that are drawn turned by so many degrees."""
+    """Return the names that are drawn rotated by so many degrees."""
     page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
     return re.findall(r"word\d+", page.extract_text(orientations=(angle,)))
 
 
-def turn(plot: TokenMatrix, position: QPointF, delta: int) -> None:
-    event = QWheelEvent(
-        position, plot.mapToGlobal(position), QPoint(), QPoint(0, delta),
-        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
-    QApplication.sendEvent(plot, event)
+def numbers(plot: TokenMatrix, angle: int = 0) -> list[int]:
+    return sorted(int(word.removeprefix("word")) for word in words(plot, angle))
 
 
-@pytest.mark.parametrize("size", [(540, 270), (340, 150), (300, 900), (1200, 400)])
-@pytest.mark.parametrize("shape", [(16, 16), (1, 1), (4, 20), (70, 70), (512, 512)])
+def pairs_of(plot: TokenMatrix) -> list[tuple[int, int]]:
+    """Mark the row of each emitted pair, as the view does; return all of them."""
+    found: list[tuple[int, int]] = []
+    plot.paired.connect(lambda row, column: found.append((row, column)))
+    plot.paired.connect(lambda row, _column: plot.mark_row(row))
+    return found
+
+
+def test_masks_frames_names_and_zoom(window: QWidget, image: Callable[[str, Any], None]) -> None:
+    def drawn(
+        chart: GridChart,
+        token: int | None = None,
+        *,
+        theme: Theme = LIGHT,
+        row: int | None = None,
+        zoom: float = 0,
+        selects_pairs: bool = False,
+    ) -> QImage:
+        plot = TokenMatrix(window, selects_pairs=selects_pairs)
+        plot.resize(260, 150)
+        plot.set_theme(theme)
+        plot.show_chart(chart)
+        plot.mark(SelectionKey(token=token))
+        plot.mark_row(row)
+        plot.zoom_at(QPointF(135, 70), zoom)
+        return grab(plot, 260, 150)
+
+    heads = sheet(
+        drawn(chart_of(10), 5),
+        drawn(chart_of(4, is_causal=True), theme=DARK),  # masked is neither 0 nor empty
+        drawn(chart_of(4, 12)),
+        drawn(replace(chart_of(10), row_starts=(8,), column_starts=(5,)), zoom=2),
+    )
+    image("token matrices", heads)
+    hostile = ("<b>x</b>", "\0", "שלום", "x" * 10_000)
+    pairs = sheet(
+        drawn(cosines(6), 2, row=1, selects_pairs=True),  # a row, a column, and where they meet
+        drawn(cosines(6), 2, row=9, selects_pairs=True),  # there is no such row
+        drawn(cosines(18), zoom=5, selects_pairs=True),  # gaps between large cells only
+        drawn(chart_of(40), 33),  # evenly spaced names, and the selected one
+        drawn(replace(chart_of(4), rows=hostile, columns=hostile)),
+    )
+    image("token matrices of pairs", pairs)
+
+
+@pytest.mark.parametrize("size", [(540, 270), (340, 150), (300, 900)])
+@pytest.mark.parametrize("shape", [(16, 16), (1, 1), (4, 20), (512, 512)])
 def test_cells_are_squares_inside_of_the_plot(
     plot: TokenMatrix, size: tuple[int, int], shape: tuple[int, int]
 ) -> None:
@@ -97,93 +164,82 @@ def test_cells_are_squares_inside_of_the_plot(
     assert plot.rect().toRectF().contains(cells)
 
 
-def test_all_tokens_have_their_names_on_both_sides(plot: TokenMatrix) -> None:
-    every = {f"word{n}" for n in range(16)}
-    assert set(words(plot)) == set(words(plot, 90)) == every
+def test_all_or_evenly_spaced_tokens_are_named_on_both_sides(plot: TokenMatrix) -> None:
+    plot.mark(SelectionKey(token=5))  # the strong name is whole
+    assert numbers(plot) == numbers(plot, 90) == list(range(16))
+    for count in (70, 512):
+        plot.mark(SelectionKey())
+        plot.show_chart(chart_of(count))
+        for found in (numbers(plot), numbers(plot, 90)):
+            assert len(found) > 10
+            assert len({b - a for a, b in pairwise(found)}) == 1
+        plot.mark(SelectionKey(token=33))
+        assert 33 in numbers(plot)
 
 
-@pytest.mark.parametrize("count", [70, 512])
-def test_of_many_tokens_evenly_spaced_ones_are_named(plot: TokenMatrix, count: int) -> None:
-    plot.show_chart(chart_of(count))
-    for found in (words(plot), words(plot, 90)):
-        numbers = sorted(int(word.removeprefix("word")) for word in found)
-        assert len(numbers) > 10
-        assert len({b - a for a, b in pairwise(numbers)}) == 1
-    plot.mark(SelectionKey(token=33))
-    assert "word33" in words(plot)
-
-
-def test_the_wheel_goes_nearer_to_what_it_is_on(plot: TokenMatrix) -> None:
+def test_the_wheel_zooms_at_the_pointer(plot: TokenMatrix) -> None:
     plot.show_chart(chart_of(512))
     position = layout_of(plot).cells.center() + QPointF(20, -30)
     for _ in range(16):
-        # Until all the room is taken, the matrix grows in the middle of it.
+        # Until the matrix fills the width, it stays in its middle.
         is_wide = not layout_of(plot).across.is_whole
         before = layout_of(plot).cell_at(position)
-        turn(plot, position, 120)
+        wheel(plot, position, 120)
         after = layout_of(plot).cell_at(position)
         assert after[0] == pytest.approx(before[0])
         assert not is_wide or after[1] == pytest.approx(before[1])
     layout = layout_of(plot)
     assert layout.width > 10
-    # All names that are in sight, and no others.
+    # All visible tokens are named, and no others.
     first, last = layout.down.start, layout.down.end
-    numbers = [int(word.removeprefix("word")) for word in words(plot)]
-    assert set(range(int(first) + 1, int(last))) <= set(numbers) <= set(range(512))
-    assert len(numbers) <= last - first + 1
-    # From near there are more columns than rows: the plot is wider than high.
-    assert layout.across.length > 1.2 * layout.down.length
+    found = numbers(plot)
+    assert set(range(int(first) + 1, int(last))) <= set(found)
+    assert len(found) <= last - first + 1
+    assert layout.across.length > 1.2 * layout.down.length  # the plot is wider than high
     for _ in range(30):
-        turn(plot, position, -120)
+        wheel(plot, position, -120)
     assert layout_of(plot).across.is_whole
     assert layout_of(plot).down.is_whole
 
 
-def test_a_drag_moves_it_and_a_double_click_shows_all(plot: TokenMatrix) -> None:
+def test_a_drag_pans_and_a_double_click_shows_all(plot: TokenMatrix) -> None:
     plot.show_chart(chart_of(70))
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
+    clicked: list[SelectionKey] = []
+    plot.clicked.connect(clicked.append)
     whole = layout_of(plot)
     position = whole.cells.center()
-    for _ in range(6):
-        turn(plot, position, 120)
+    wheel(plot, position, 720)
     there = plot.cell_at(position)
     end = position + QPointF(-40, -30)
-    QTest.mousePress(plot, Qt.MouseButton.LeftButton, pos=position.toPoint())
-    QTest.mouseMove(plot, end.toPoint())
-    QTest.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=end.toPoint())
+    drag(plot, position.toPoint(), end.toPoint())
     assert plot.cell_at(end) == pytest.approx(there, abs=1)
-    assert told == []
+    assert clicked == []
     QTest.mouseDClick(plot, Qt.MouseButton.LeftButton, pos=end.toPoint())
     assert layout_of(plot) == whole
 
 
-def test_keys_do_the_same(plot: TokenMatrix) -> None:
+def test_keys_zoom_pan_and_select(plot: TokenMatrix) -> None:
     plot.show_chart(chart_of(70))
     whole = layout_of(plot)
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
+    clicked: list[SelectionKey] = []
+    plot.clicked.connect(clicked.append)
     plot.clicked.connect(plot.mark)
-    for _ in range(8):
-        QTest.keyClick(plot, Qt.Key.Key_Plus)
+    press(plot, *[Key.Key_Plus] * 8)
     near = layout_of(plot)
     assert near.width > whole.width
-    QTest.keyClick(plot, Qt.Key.Key_Right)
+    press(plot, Key.Key_Right)
     assert layout_of(plot).across.start > near.across.start
-    QTest.keyClick(plot, Qt.Key.Key_Home)
-    QTest.keyClick(plot, Qt.Key.Key_Down)
-    QTest.keyClick(plot, Qt.Key.Key_End)
-    QTest.keyClick(plot, Qt.Key.Key_Up)
-    assert [place.token for place in told] == [0, 1, 69, 68]
+    press(plot, Key.Key_Home, Key.Key_Down, Key.Key_End, Key.Key_Up)
+    assert [key.token for key in clicked] == [0, 1, 69, 68]
     assert layout_of(plot).down.start <= 68 < layout_of(plot).down.end
-    QTest.keyClick(plot, Qt.Key.Key_Minus)
+    press(plot, Key.Key_Minus)
     assert layout_of(plot).width < near.width
-    QTest.keyClick(plot, Qt.Key.Key_0)
+    press(plot, Key.Key_0)
     assert layout_of(plot) == whole
 
 
-def test_the_same_tokens_are_seen_from_as_near(plot: TokenMatrix) -> None:
-    turn(plot, layout_of(plot).cells.center(), 480)
+def test_the_zoom_stays_for_the_same_tokens(plot: TokenMatrix) -> None:
+    wheel(plot, layout_of(plot).cells.center(), 480)
     near = layout_of(plot)
     plot.show_chart(replace(chart_of(16), subject="another head"))
     assert layout_of(plot) == near
@@ -191,59 +247,69 @@ def test_the_same_tokens_are_seen_from_as_near(plot: TokenMatrix) -> None:
     assert layout_of(plot).across.is_whole
 
 
-def test_pointing_tells_cells_and_names(plot: TokenMatrix) -> None:
+def test_hovering_describes_cells_and_names(plot: TokenMatrix) -> None:
     told: list[str] = []
     plot.hovered.connect(told.append)
-    layout = layout_of(plot)
     hover(plot, middle(plot, 2, 2).toPoint())
-    hover(plot, QPointF(layout.cells.left() - 10, middle(plot, 3, 0).y()).toPoint())
-    hover(plot, QPointF(middle(plot, 0, 4).x(), layout.cells.bottom() + 12).toPoint())
+    hover(plot, row_name(plot, 3))
+    hover(plot, column_name(plot, 4))
     leave(plot)
     assert told == ["query word2 → key word2: 1", "query word3", "key word4", ""]
-
-
-def test_a_click_tells_the_row_or_the_token_of_a_name(plot: TokenMatrix, qtbot: QtBot) -> None:
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
-    layout = layout_of(plot)
-    click(plot, middle(plot, 5, 1).toPoint())
-    click(plot, QPointF(layout.cells.left() - 10, middle(plot, 3, 0).y()).toPoint())
-    click(plot, QPointF(middle(plot, 0, 4).x(), layout.cells.bottom() + 12).toPoint())
-    click(plot, QPoint(2, 2))
-    click(plot, middle(plot, 5, 1).toPoint(), Qt.MouseButton.RightButton)
-    assert [place.token for place in told] == [5, 3, 4]
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_masked_cells_have_the_colour_of_no_value(plot: TokenMatrix, theme: Theme) -> None:
-    plot.set_theme(theme)
     plot.show_chart(chart_of(4, is_causal=True))
-    rect = layout_of(plot).rect(0, 2).adjusted(3, 3, -3, -3)
-    hidden = colors_of(plot.grab().toImage().copy(rect.toRect()))
-    assert LOWEST not in hidden
-    assert theme.surface in hidden
-    assert len(hidden) > 1  # its hatch
-    assert color(plot, 2, 1) == LOWEST  # a measured 0
-    assert color(plot, 2, 2) == HIGHEST
     assert plot.text_at(middle(plot, 0, 2)) == "query word0 → key word2: masked"
     assert plot.text_at(middle(plot, 2, 0)) == "query word2 → key word0: 0"
     assert plot.chart is not None
     assert plot.chart.table()[1][1] == ("query word1", 0.0, 1.0, None, None)
-    page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
-    assert "masked" in page.extract_text()
 
 
-def test_hostile_names(plot: TokenMatrix) -> None:
-    names = ("<b>x</b>", "\0", "שלום", "x" * 10_000)
-    plot.show_chart(replace(chart_of(4), rows=names, columns=names))
-    cells = layout_of(plot).cells
-    assert cells.width() > 50
-    assert "<b>x</b>" in pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0].extract_text()
+def test_a_click_selects_the_row_or_the_named_token(plot: TokenMatrix) -> None:
+    clicked: list[SelectionKey] = []
+    plot.clicked.connect(clicked.append)
+    click(plot, middle(plot, 5, 1).toPoint())
+    click(plot, row_name(plot, 3))
+    click(plot, column_name(plot, 4))
+    assert [key.token for key in clicked] == [5, 3, 4]
 
 
-def test_a_picture_without_a_chart(plot: TokenMatrix) -> None:
-    plot.show_chart(None)
-    assert colors_of(plot.grab().toImage()) == {LIGHT.surface}
-    hover(plot, QPoint(50, 50))
-    QTest.keyClick(plot, Qt.Key.Key_Plus)
-    click(plot, QPoint(50, 50))
+def test_a_click_emits_the_pair_and_selects_the_column(pairs: TokenMatrix) -> None:
+    found = pairs_of(pairs)
+    click(pairs, middle(pairs, 1, 2).toPoint())
+    assert found == [(1, 2)]
+    assert pairs.selection == SelectionKey(token=2)
+    click(pairs, QPoint(1, 1))
+    assert found == [(1, 2)]
+
+
+def test_keys_go_from_pair_to_pair_and_describe_them(pairs: TokenMatrix) -> None:
+    found, texts = pairs_of(pairs), list[tuple[str, QPoint]]()
+    pairs.reached.connect(lambda text, at: texts.append((text, at)))
+    click(pairs, middle(pairs, 1, 2).toPoint())
+    press(pairs, Key.Key_Right, Key.Key_Down, Key.Key_Home, Key.Key_Up, Key.Key_Up)
+    assert found == [(1, 2), (1, 3), (2, 3), (2, 0), (1, 0), (0, 0)]
+    assert texts[0][0] == "word1, word3: 21"
+    assert (texts[-1][1] - middle(pairs, 0, 0).toPoint()).manhattanLength() <= 2
+    press(pairs, Key.Key_Up)
+    assert len(found) == 6
+
+
+def test_keys_cross_the_pair_of_a_token_with_itself(pairs: TokenMatrix) -> None:
+    found: list[tuple[int, int]] = []
+    pairs.paired.connect(lambda row, column: found.append((row, column)))
+
+    def mark(row: int, column: int) -> None:
+        # The view marks the token before where the two would be the same.
+        pairs.mark_row(column - 1 if row == column else row)
+
+    pairs.paired.connect(mark)
+    click(pairs, middle(pairs, 4, 2).toPoint())
+    press(pairs, *[Key.Key_Right] * 4)
+    assert found == [(4, 2), (4, 3), (4, 4), (4, 5), (4, 6)]
+
+
+def test_a_pair_that_a_key_leads_to_is_brought_into_view(pairs: TokenMatrix) -> None:
+    pairs_of(pairs)
+    click(pairs, middle(pairs, 1, 2).toPoint())
+    press(pairs, *[Key.Key_Plus] * 12, Key.Key_End)
+    layout = layout_of(pairs)
+    assert layout.across.length < 18
+    assert layout.cells.contains(middle(pairs, 1, 17))

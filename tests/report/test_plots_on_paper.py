@@ -12,8 +12,7 @@ from bertviewer.plots.export import plot_svg
 from bertviewer.plots.fonts import load_fonts
 from bertviewer.report.script_fonts import choose_fonts
 from bertviewer.report.typst_compiler import compiled
-from tests.plots.kinds import KINDS, Show
-from tests.plots.test_svg import HEIGHT, WIDTH
+from tests.plots.kinds import HEIGHT, KINDS, WIDTH, Show
 
 PAGE = b"""
 #set document(title: "plot", date: datetime(year: 2026, month: 1, day: 2))

@@ -133,7 +133,7 @@ class QtTypes(QObject):
     """Loads all types of PySide6, a few per event-loop turn.
 
     PySide6 makes a type when it is first used, which is not documented to be safe in two threads.
-    pyqtgraph uses nearly all of them when the worker imports it, so they are made here before.
+    The worker imports the views of runs, which use many, so they are made here before.
     """
 
     def __init__(self, parent: QObject) -> None:

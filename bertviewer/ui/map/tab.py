@@ -240,7 +240,7 @@ class MapTab(QWidget):
         """Save or copy an image of the view in the colours of the light theme."""
         if self._graphs is None or self._data is None:
             return
-        from bertviewer.ui.map import export  # imports pyqtgraph
+        from bertviewer.ui.map import export  # imports numpy
 
         measure = self._header.measure.measure
         style = map_style(self._graphs, self._data, measure, LIGHT, ())

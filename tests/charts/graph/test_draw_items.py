@@ -14,8 +14,13 @@ from bertviewer.charts.graph.svg import svg_of
 from bertviewer.charts.theme import DARK, GREY, LIGHT, PAPER, Theme, mixed
 from bertviewer.core.schema.flow import Edge, Flow, Node
 from tests.charts.colors import contrast
-from tests.charts.graph import blocks, flows, nodes
+from tests.charts.graph import made_flows as made
 from tests.charts.graph.checks import measure
+from tests.charts.graph.real_flows import REAL, real_flow
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '</text><script>alert("1")</script>&amp;\x00\x1b[31m\ud800\u202e]]>'
+NAMES = pytest.mark.parametrize("name", REAL)
 
 
 def behind(label: Label, mark: DrawItem, theme: Theme) -> str:
@@ -28,15 +33,14 @@ def behind(label: Label, mark: DrawItem, theme: Theme) -> str:
     return found
 
 
-@pytest.mark.parametrize(
-    "theme", [LIGHT, DARK, PAPER, GREY], ids=["light", "dark", "paper", "grey"]
-)
-@pytest.mark.parametrize("name", flows.ALL)
-def test_texts_can_be_read(name: str, theme: Theme) -> None:
-    for mark in draw_items(draw(flows.ALL[name], measure), theme):
-        for text in mark.texts:
-            ground = behind(text.label, mark, theme)
-            assert contrast(text.color, ground) >= 4.5, (text.label.text, text.color, ground)
+@NAMES
+def test_texts_are_legible_in_all_themes(name: str) -> None:
+    drawing = draw(real_flow(*REAL[name]), measure)
+    for theme in (LIGHT, DARK, PAPER, GREY):
+        for mark in draw_items(drawing, theme):
+            for text in mark.texts:
+                ground = behind(text.label, mark, theme)
+                assert contrast(text.color, ground) >= 4.5, (text.label.text, text.color, ground)
 
 
 def hue_of(fill: str, theme: Theme) -> float:
@@ -45,21 +49,18 @@ def hue_of(fill: str, theme: Theme) -> float:
     return max(abs(a - b) for a, b in pairs)
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("name", flows.ALL)
-def test_a_measured_node_has_the_tone_of_its_value_and_no_other(name: str, theme: Theme) -> None:
-    drawing = draw(flows.ALL[name], measure)
-    tints = {placed.node.id: NodeColor(theme.accent, MAX_STRENGTH) for placed in drawing.nodes}
-    tone = mixed(theme.accent, theme.surface, MAX_STRENGTH)
-    for mark in draw_items(drawing, theme, tints):
-        fills = {shape.fill for shape in mark.shapes if mark.kind == "node" and shape.fill}
-        # GELU between two layers and the pattern of the heads are no products of their own.
-        assert fills - {tone, theme.flow, theme.surface, theme.line} == set()
-        assert all(hue_of(fill, theme) <= hue_of(tone, theme) for fill in fills - {theme.flow})
-
-
-SVG = "{http://www.w3.org/2000/svg}"
-HOSTILE = '</text><script>alert("1")</script>&amp;\x00\x1b[31m\ud800\u202e]]>'
+@NAMES
+def test_a_coloured_node_has_the_colour_of_its_value_only(name: str) -> None:
+    drawing = draw(real_flow(*REAL[name]), measure)
+    for theme in (LIGHT, DARK):
+        tints = {placed.node.id: NodeColor(theme.accent, MAX_STRENGTH) for placed in drawing.nodes}
+        tone = mixed(theme.accent, theme.surface, MAX_STRENGTH)
+        for mark in draw_items(drawing, theme, tints):
+            fills = {shape.fill for shape in mark.shapes if mark.kind == "node" and shape.fill}
+            # GELU between two layers and the pattern of the heads are not coloured.
+            assert fills - {tone, theme.flow, theme.surface, theme.line} == set()
+            others = fills - {theme.flow}
+            assert all(hue_of(fill, theme) <= hue_of(tone, theme) for fill in others)
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -85,18 +86,13 @@ def written(root: ElementTree.Element) -> list[str]:
     return [each.text or "" for each in root.iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-@pytest.mark.parametrize("name", flows.ALL)
-def test_it_is_whole(name: str, theme: object) -> None:
-    del theme
-    flow = flows.ALL[name]
-    drawing = draw(flow, measure)
+@NAMES
+def test_an_svg_has_all_nodes_edges_and_texts(name: str) -> None:
+    drawing = draw(real_flow(*REAL[name]), measure)
     root = parsed(svg_of(drawing))
     assert float(root.get("width", 0)) == drawing.width
-    texts = written(root)
-    for placed in drawing.nodes:
-        for label in placed.labels:
-            assert label.text in texts
+    labels = {label.text for placed in drawing.nodes for label in placed.labels}
+    assert labels <= set(written(root))
     groups = [each.get("class") for each in root.iter(f"{SVG}g")]
     assert groups.count("node") == len(drawing.nodes)
     assert groups.count("edge") == len(drawing.lines)
@@ -112,13 +108,13 @@ def test_hostile_names_are_text() -> None:
 
 
 @given(st.text())
-def test_any_name_is_valid(name: str) -> None:
+def test_any_name_is_valid_xml(name: str) -> None:
     parsed(svg_of(draw(named(name), measure)))
 
 
-def test_tips_tell_shapes_and_movement() -> None:
+def test_tooltips_have_shapes_and_views() -> None:
     edge = Edge("a", "b", (1, 8, 768), ("1", "S", "D"), "query", ("view", "transpose"))
-    both = (nodes.linear("a"), nodes.attention("b"))
+    both = (made.linear("a"), made.attention("b"))
     root = parsed(svg_of(draw(Flow("", "X", both, (edge,)), measure)))
     tips = [each.text or "" for each in root.iter(f"{SVG}title")]
     assert "query\n[1, 8, 768] = [1, S, D]\nview, transpose" in tips
@@ -126,7 +122,7 @@ def test_tips_tell_shapes_and_movement() -> None:
 
 
 def test_masks_are_dashed_and_the_residual_is_thick() -> None:
-    root = parsed(svg_of(draw(blocks.bert_layer(), measure)))
+    root = parsed(svg_of(draw(made.bert_layer(), measure)))
     ways = {
         each.get("data-id"): next(each.iter(f"{SVG}path"))
         for each in root.iter(f"{SVG}g")
@@ -137,8 +133,8 @@ def test_masks_are_dashed_and_the_residual_is_thick() -> None:
     assert float(thick.get("stroke-width", 0)) > float(thin.get("stroke-width", 0))
 
 
-def test_themes_differ_in_colours_alone() -> None:
-    drawing = draw(blocks.llama_layer(), measure)
+def test_themes_differ_in_colours_only() -> None:
+    drawing = draw(made.bert_layer(), measure)
     light, dark = (parsed(svg_of(drawing, theme)) for theme in (LIGHT, DARK))
     for one, other in zip(light.iter(), dark.iter(), strict=True):
         assert one.tag == other.tag
@@ -147,24 +143,24 @@ def test_themes_differ_in_colours_alone() -> None:
     assert dark[1].get("fill") == DARK.surface
 
 
-def test_groups_are_clusters() -> None:
-    text = dot_of(blocks.gpt2_block())
-    assert text.startswith('digraph "h.0 GPT2Block" {')
-    assert 'subgraph "cluster mlp" {' in text
+def test_groups_are_clusters_in_graphviz() -> None:
+    flow = made.bert_layer()
+    text = dot_of(flow)
+    assert text.startswith('digraph "encoder.layer.0 BertLayer" {')
+    assert 'subgraph "cluster ffn" {' in text
     assert text.count("{") == text.count("}")
-    # An edge into a group ends at its first operation, one out of it begins at its last.
-    assert '"ln_2" -> "mlp.c_fc" [label="[1, 8, 768]", lhead="cluster mlp"];' in text
-    assert '"mlp.c_proj" -> "+2" [label="[1, 8, 768]", ltail="cluster mlp"];' in text
-    assert '"mlp bend" -> "mlp.c_proj"' in text
-
-
-def test_every_edge_is_there() -> None:
-    flow = blocks.bert_layer()
     inside = sum(len(node.edges) for node in flow.nodes)
-    assert dot_of(flow).count("->") == len(flow.edges) + inside
+    assert text.count("->") == len(flow.edges) + inside
+    # Edges into a group end at its first operation, edges out of it begin at its last.
+    norm, label = '"attention.output.LayerNorm"', 'label="[1, 8, 768]"'
+    assert f'{norm} -> "intermediate.dense" [{label}, lhead="cluster ffn"];' in text
+    assert f'"output.dense" -> "+2" [{label}, ltail="cluster ffn"];' in text
+    assert '"ffn bend" -> "output.dense"' in text
+    assert '"mask" -> "attention" [label="mask [1, 8, 768]", style=dashed];' in text
+    assert "penwidth=3" in text
 
 
-def test_names_are_escaped() -> None:
+def test_names_are_escaped_in_graphviz() -> None:
     hostile = 'a"]; evil [label="\\\n\x00'
     nodes = (Node(hostile, "module", hostile), Node("b", "output", "b"))
     text = dot_of(Flow(hostile, "X", nodes, (Edge(hostile, "b"),)))
@@ -173,8 +169,5 @@ def test_names_are_escaped() -> None:
     assert f'  {name} -> "b" [label=""];' in text
 
 
-def test_roles_and_layers_are_told() -> None:
-    text = dot_of(flows.whole_bert())
-    assert 'label="layer ×12\\nBertLayer\\n[1, 8, 768]"' in text
-    assert '"mask" -> "encoder.layer" [label="mask [1, 8, 768]", style=dashed];' in text
-    assert "penwidth=3" in dot_of(blocks.bert_layer())
+def test_repeated_layers_have_their_number_in_graphviz() -> None:
+    assert 'label="layer 0 ×2\\nBertLayer\\n[1, 16, 24]"' in dot_of(real_flow("bert"))

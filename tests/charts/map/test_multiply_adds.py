@@ -1,4 +1,4 @@
-"""Multiply-adds of the map's nodes, for the sentence that is asked about."""
+"""Multiply-adds of the nodes of the map, for the tokens of a run."""
 
 import pytest
 
@@ -25,21 +25,21 @@ def run(
     target: int = 0,
     modules: tuple[ModuleActivation, ...] = (),
 ) -> ActivationRun:
-    """Return a run of so many tokens that measured no more than these modules."""
+    """Return a run of so many tokens with these modules."""
     segments = [0] * tokens + [1] * target
     read = tuple(Token(place, "a", segment) for place, segment in enumerate(segments))
     return ActivationRun(architecture.source, Sentence("a"), "bert", read, modules, (), 0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
+def test_nodes_add_up_to_the_formula_of_their_module_at_any_length(name: str) -> None:
     architecture = derived(name)
-    atlas, flows, costs = PartGraphs(architecture), architecture.flows, architecture.costs
+    graphs, flows, costs = PartGraphs(architecture), architecture.flows, architecture.costs
     assert flows is not None
     assert costs is not None
     target = 9 if architecture.config.get("is_encoder_decoder") else 0
     for found in (None, run(architecture, 37, target), run(architecture, 1, target)):
-        counts = MultiplyAdds(atlas, found)
+        counts = MultiplyAdds(graphs, found)
         for path, flow in flows.distinct.items():
             if not flow.macs:
                 continue
@@ -57,21 +57,21 @@ def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
 
 def test_the_steps_of_an_attention_share_its_products() -> None:
     architecture = derived("bert-base-uncased")
-    atlas = PartGraphs(architecture)
+    graphs = PartGraphs(architecture)
     layer = Scope("encoder.layer.3")
-    flow = atlas.flow(layer)
+    flow = graphs.flow(layer)
     assert flow is not None
     (attention,) = [node for node in flow.nodes if node.operation == "attention"]
     inner = layer.group(attention.id)
-    steps = atlas.flow(inner)
+    steps = graphs.flow(inner)
     assert steps is not None
-    counts = MultiplyAdds(atlas, run(architecture, 20))
+    counts = MultiplyAdds(graphs, run(architecture, 20))
     found = {node.name: counts.of_node(inner, node) for node in steps.nodes if node.macs}
     assert found == {"Q Kᵀ": 20 * 20 * 768, "P V": 20 * 20 * 768}
     assert counts.of_node(layer, attention) == 2 * 20 * 20 * 768
 
 
-def test_what_a_run_counted_goes_before_a_formula() -> None:
+def test_counts_of_a_run_precede_formulas() -> None:
     architecture = small("mixtral")
     path = "layers.0.mlp.experts"
     counted = ModuleActivation(path, "Experts", None, (1,), (NOTHING, NOTHING), 600)
@@ -82,11 +82,11 @@ def test_what_a_run_counted_goes_before_a_formula() -> None:
     assert flow is not None
     (experts,) = [node for node in flow.nodes if node.operation == "experts"]
     assert counts.of_node(mlp, experts) == 300.0
-    # Nothing tells how many the others need for another sentence.
+    # Counts of other modules are unknown for this sentence.
     assert counts.of_module("layers.0.self_attn") is None
 
 
-def test_it_says_for_how_many_tokens() -> None:
+def test_the_sentence_has_the_number_of_tokens() -> None:
     bert = derived("bert-base-uncased")
     assert MultiplyAdds(PartGraphs(bert)).sentence("figures") == "figures for 128 tokens"
     after = MultiplyAdds(PartGraphs(bert), run(bert, 18))
@@ -95,6 +95,6 @@ def test_it_says_for_how_many_tokens() -> None:
     assert MultiplyAdds(PartGraphs(both), run(both, 7, 5)).sentence("figures") == (
         "figures for 7 and 5 tokens"
     )
-    # Before formulas are there, it is the sentence that the flow was read off with.
+    # Without formulas, counts are those of the traced sentence.
     assert MultiplyAdds(PartGraphs(small("bert"))).sentence("figures") == "figures for 16 tokens"
     assert MultiplyAdds(PartGraphs(small("vit"))).sentence("figures") == "figures for one input"

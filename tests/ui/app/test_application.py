@@ -10,7 +10,7 @@ import pytest
 from bertviewer.app import ERROR
 from tests.ui.app.program import START, TIMEOUT, run_python
 
-HEAVY = ("torch", "transformers", "numpy", "pyqtgraph", "typst", "sympy", "scipy", "tokenizers")
+HEAVY = ("torch", "transformers", "numpy", "typst", "sympy", "scipy", "tokenizers")
 """What takes longer to import than the window may take to come."""
 
 

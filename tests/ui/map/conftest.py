@@ -1,6 +1,6 @@
-"""The map alone, over a workspace with a small model."""
+"""The map tab over a workspace with a small model, without a worker thread."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -8,41 +8,47 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.map import canvas
 from bertviewer.ui.map.tab import MapTab
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.appearance import apply_appearance
 from tests.core.walkthrough.small_walkthroughs import small
-from tests.ui.map.map_hands import LAYER
+from tests.ui.direct_worker import DirectWorker
+from tests.ui.map.helpers import LAYER
 
 ShowMap = Callable[[Architecture], MapTab]
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing move: what is opened is there at once."""
+def _without_animations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canvas, "has_motion", lambda: False)
 
 
 @pytest.fixture
-def workspace(worker: Worker, qapp: QApplication) -> Workspace:
+def workspace(qapp: QApplication) -> Iterator[Workspace]:
     """Return a workspace without a model."""
-    apply_appearance(qapp, "light")
-    return Workspace(worker)
+    del qapp
+    worker = DirectWorker()
+    yield Workspace(worker)
+    assert worker.stop(10)
 
 
 @pytest.fixture
 def show_map(workspace: Workspace, qtbot: QtBot) -> ShowMap:
-    """Return what shows a model's map."""
+    """Return a function that shows a model's map, which follows selection and runs."""
     tab = MapTab(workspace)
     qtbot.addWidget(tab)
     tab.resize(820, 620)
+    for signal in (
+        workspace.selection.row_changed,
+        workspace.selection.head_changed,
+        workspace.runs.run_changed,
+        workspace.runs.comparison_changed,
+    ):
+        signal.connect(tab.refresh)
 
     def show(architecture: Architecture) -> MapTab:
         workspace.architecture = architecture
         workspace.selection.set_tree(fold(architecture))
-        workspace.selection.row_changed.connect(tab.refresh)
         tab.show()
         tab.refresh()
         return tab
@@ -58,6 +64,6 @@ def tab(show_map: ShowMap) -> MapTab:
 
 @pytest.fixture
 def layer(tab: MapTab, workspace: Workspace) -> MapTab:
-    """Return the same with its second layer opened."""
+    """Return the same map with the second layer opened."""
     workspace.selection.select(LAYER)
     return tab

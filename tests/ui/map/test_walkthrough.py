@@ -1,4 +1,4 @@
-"""The walk on the map, and where its steps are."""
+"""The walkthrough on the map: the nodes of its steps, its bar, keys and playback."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,15 +13,29 @@ from bertviewer.ui.map.walkthrough import StepPlayer
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import derived
 from tests.core.walkthrough.small_walkthroughs import small
+from tests.plots.looking import click, press
 from tests.ui.finding import find
 from tests.ui.map.conftest import ShowMap
-from tests.ui.map.map_hands import canvas_of, middle
+from tests.ui.map.helpers import canvas_of, marked, middle, selected
+
+Key = Qt.Key
+LAYER = "encoder.layer.0"
 
 
 @pytest.fixture
 def tab(show_map: ShowMap) -> MapTab:
-    """Return the map of a preset BERT: its walk has letters."""
+    """Return the map of a BERT preset, whose counts have symbols."""
     return show_map(derived("bert-base-uncased"))
+
+
+@pytest.fixture
+def player(tab: MapTab) -> StepPlayer:
+    return find(tab, StepPlayer, "mapWalkBar")
+
+
+def name_of(player: StepPlayer) -> str:
+    assert player.stop is not None
+    return player.stop.step.name
 
 
 def stops(family: str) -> tuple[PlaybackStop, ...]:
@@ -31,110 +45,101 @@ def stops(family: str) -> tuple[PlaybackStop, ...]:
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "llama", "mixtral", "albert"])
 def test_each_step_that_computes_has_its_nodes(family: str) -> None:
-    atlas = PartGraphs(small(family))
+    graphs = PartGraphs(small(family))
     for stop in stops(family):
-        flow = atlas.flow(stop.part)
+        flow = graphs.flow(stop.part)
         assert flow is not None
         assert set(stop.keys) <= {node.id for node in flow.nodes}
         if stop.step.flow is not None or stop.step.is_input:
             assert stop.keys, stop.step.name
 
 
-def test_an_addition_without_a_module_has_its_sign_on_the_map() -> None:
-    atlas = PartGraphs(small("bert"))
-    sums = [stop for stop in stops("bert") if stop.step.name == "Add"]
+def test_an_addition_is_at_its_sign() -> None:
+    sums = (stop for stop in stops("bert") if stop.step.name == "Add")
     first = next(stop for stop in sums if stop.title != "Embeddings")
-    flow = atlas.flow(first.part)
+    flow = PartGraphs(small("bert")).flow(first.part)
     assert flow is not None
     (node,) = [node for node in flow.nodes if node.id in first.keys]
     assert node.operation == "residual"
 
 
-def test_keys_go_step_by_step(tab: MapTab, workspace: Workspace, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
-    assert not bar.isVisible()
-    qtbot.keyClick(canvas, Qt.Key.Key_W)
-    assert bar.isVisible()
-    assert bar.stop == bar.stops[0]
-    for _ in range(len(bar.stops) + 3):
-        qtbot.keyClick(canvas, Qt.Key.Key_Right)
-        stop = bar.stop
+def test_keys_go_step_by_step(tab: MapTab, player: StepPlayer, workspace: Workspace) -> None:
+    canvas = canvas_of(tab)
+    assert not player.isVisible()
+    press(canvas, Key.Key_W)
+    assert player.isVisible()
+    assert player.stop == player.stops[0]
+    for _ in range(len(player.stops) + 3):
+        press(canvas, Key.Key_Right)
+        stop = player.stop
         assert stop is not None
         assert canvas.scope == stop.part
-        assert {marked.key for marked in canvas.marked} == set(stop.keys)
+        assert marked(tab) == set(stop.keys)
         if stop.step.path is not None:
-            assert workspace.selection.place.path == stop.step.path
-    assert bar.stop == bar.stops[-1]
-    qtbot.keyClick(canvas, Qt.Key.Key_Left)
-    assert bar.stop == bar.stops[-2]
-    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
-    assert not bar.isVisible()
-    qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    assert bar.stop == bar.stops[-2]
+            assert selected(workspace) == stop.step.path
+    assert player.stop == player.stops[-1]
+    press(canvas, Key.Key_Left)
+    assert player.stop == player.stops[-2]
+    press(canvas, Key.Key_Escape)
+    assert not player.isVisible()
+    press(canvas, Key.Key_Right)
+    assert player.stop == player.stops[-2]
 
 
-def test_a_step_says_its_shapes_its_formula_and_its_count(tab: MapTab, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
-    qtbot.keyClick(canvas, Qt.Key.Key_W)
-    names = [stop.step.name for stop in bar.stops]
-    bar.step(names.index("Multi-head self-attention"))
-    said = bar.accessibleDescription()
-    assert "[B, S, D]" in said
-    assert "2,362,368" in said
-    bar.step(-100)
-    bar.step(names.index("Add-Norm" if "Add-Norm" in names else "Norm"))
-    assert "1,536" in bar.accessibleDescription()
+def test_a_step_is_described_by_shapes_and_counts(tab: MapTab, player: StepPlayer) -> None:
+    press(canvas_of(tab), Key.Key_W)
+    names = [stop.step.name for stop in player.stops]
+    player.step(names.index("Multi-head self-attention"))
+    description = player.accessibleDescription()
+    assert "[B, S, D]" in description
+    assert "2,362,368" in description
+    player.step(-100)
+    player.step(names.index("Add-Norm" if "Add-Norm" in names else "Norm"))
+    assert "1,536" in player.accessibleDescription()
 
 
-def test_it_plays_by_itself_and_rests(tab: MapTab, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
-    bar.timer.setInterval(1)
-    qtbot.keyClick(canvas, Qt.Key.Key_Space)
-    assert bar.is_playing
-    qtbot.waitUntil(lambda: bar.stop == bar.stops[3])
-    play = find(tab, QToolButton, "mapPlay")
-    qtbot.mouseClick(play, Qt.MouseButton.LeftButton)
+def test_playback_runs_to_the_end_and_pauses(tab: MapTab, player: StepPlayer, qtbot: QtBot) -> None:
+    canvas, play = canvas_of(tab), find(tab, QToolButton, "mapPlay")
+    player.timer.setInterval(1)
+    press(canvas, Key.Key_Space)
+    assert player.is_playing
+    qtbot.waitUntil(lambda: player.stop == player.stops[3])
+    click(play, play.rect().center())
     assert not play.isChecked()
-    qtbot.keyClick(canvas, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: bar.stop == bar.stops[-1] and not bar.is_playing)
-
-
-def test_a_click_on_the_map_ends_playing(tab: MapTab, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
-    qtbot.keyClick(canvas, Qt.Key.Key_Space)
+    press(canvas, Key.Key_Space)
+    qtbot.waitUntil(lambda: player.stop == player.stops[-1] and not player.is_playing)
+    # A click on the map pauses as well.
+    player.timer.setInterval(10_000)
+    press(canvas, Key.Key_Space)
+    assert player.is_playing
     assert canvas.scope == WHOLE
-    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle(tab, "embeddings"))
-    assert not bar.is_playing
+    click(canvas, middle(tab, "embeddings"))
+    assert not player.is_playing
 
 
-def test_it_follows_what_is_selected_elsewhere(
-    tab: MapTab, workspace: Workspace, qtbot: QtBot
-) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
-    qtbot.keyClick(canvas, Qt.Key.Key_W)
+def test_it_follows_the_selection(tab: MapTab, player: StepPlayer, workspace: Workspace) -> None:
+    canvas = canvas_of(tab)
+    press(canvas, Key.Key_W)
     for path, name in (
-        ("encoder.layer.0.attention.self.query", "Multi-head self-attention"),
-        ("encoder.layer.0.output.dense", "Feed-forward network"),
+        (f"{LAYER}.attention.self.query", "Multi-head self-attention"),
+        (f"{LAYER}.output.dense", "Feed-forward network"),
         ("encoder.layer.7.attention.self", "Layers 1–11"),
     ):
         workspace.selection.select(path)
-        assert bar.stop is not None
-        assert bar.stop.step.name == name
-        assert workspace.selection.place.path == path
-    # From there the keys go on.
-    qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    assert workspace.selection.place.path == "pooler"
+        assert name_of(player) == name
+        assert selected(workspace) == path
+    press(canvas, Key.Key_Right)
+    assert selected(workspace) == "pooler"
 
 
-def test_it_begins_where_one_is(tab: MapTab, workspace: Workspace, qtbot: QtBot) -> None:
-    canvas, bar = canvas_of(tab), find(tab, StepPlayer, "mapWalkBar")
-    workspace.selection.select("encoder.layer.0.output.dense")
-    qtbot.keyClick(canvas, Qt.Key.Key_W)
-    assert bar.stop is not None
-    assert bar.stop.step.name == "Feed-forward network"
-    # What was left is gone on with.
-    qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    stop = bar.stop
-    qtbot.keyClick(canvas, Qt.Key.Key_W)
-    qtbot.keyClick(canvas, Qt.Key.Key_W)
-    assert bar.stop == stop
+def test_it_begins_at_the_selection_and_resumes(
+    tab: MapTab, player: StepPlayer, workspace: Workspace
+) -> None:
+    canvas = canvas_of(tab)
+    workspace.selection.select(f"{LAYER}.output.dense")
+    press(canvas, Key.Key_W)
+    assert name_of(player) == "Feed-forward network"
+    press(canvas, Key.Key_Right)
+    stop = player.stop
+    press(canvas, Key.Key_W, Key.Key_W)
+    assert player.stop == stop

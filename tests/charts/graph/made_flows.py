@@ -1,4 +1,4 @@
-"""Nodes and edges of flows that are made up."""
+"""Nodes, edges and flows written by hand, without torch."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ HIDDEN = (1, LENGTH, D)
 
 
 def node(key: str, kind: NodeKind = "module", operation: str | None = None, **more: Any) -> Node:
-    """Return a node; one of torch's layers is called by the end of its path."""
+    """Return a node; a module is named by the end of its path."""
     more.setdefault("name", (more.get("path") or key).rpartition(".")[2].replace("_", " "))
     if kind == "module":
         more["name"] = (more.get("path") or key).rpartition(".")[2]
@@ -19,14 +19,14 @@ def node(key: str, kind: NodeKind = "module", operation: str | None = None, **mo
     return Node(key, kind, operation=operation, **more)
 
 
-def linear(key: str, taken: int = D, given: int = D) -> Node:
+def linear(key: str, inputs: int = D, outputs: int = D) -> Node:
     return node(
         key,
         operation="linear",
         path=key,
         class_name="Linear",
-        macs=LENGTH * taken * given,
-        details={"in_features": taken, "out_features": given},
+        macs=LENGTH * inputs * outputs,
+        details={"in_features": inputs, "out_features": outputs},
     )
 
 
@@ -57,26 +57,6 @@ def feed_forward(key: str, up: str, down: str, activation: str, inner: int = INN
     )  # fmt: skip
 
 
-def gated(key: str, inner: int = INNER) -> Node:
-    nodes = (
-        linear("mlp.up_proj", D, inner),
-        linear("mlp.gate_proj", D, inner),
-        node("bend", "operation", "activation", name="SiLU"),
-        node("times", "operation", "mul", name="mul"),
-        linear("mlp.down_proj", inner, D),
-    )
-    edges = (
-        Edge("mlp.gate_proj", "bend"),
-        Edge("bend", "times"),
-        Edge("mlp.up_proj", "times"),
-        Edge("times", "mlp.down_proj"),
-    )
-    return Node(
-        key, "group", "gated feed-forward", operation="gated feed-forward", shape=HIDDEN,
-        nodes=nodes, edges=edges, details={"activation": "SiLU"},
-    )  # fmt: skip
-
-
 def plus(key: str) -> Node:
     return node(key, "operation", "residual", name="add")
 
@@ -85,15 +65,51 @@ def ends(name: str = "hidden states") -> tuple[Node, Node]:
     return node("in", "input", name=name), node("out", "output", name="hidden states")
 
 
-def edges(*ways: str | tuple[str, str]) -> tuple[Edge, ...]:
-    """Return edges of ways as ``a > b > c``; a role stands beside the way."""
+def edges(*paths: str | tuple[str, str]) -> tuple[Edge, ...]:
+    """Return the edges of paths ``a > b > c``, or of paths and their role."""
     found = []
-    for way in ways:
-        text, role = (way, None) if isinstance(way, str) else way
+    for path in paths:
+        text, role = (path, None) if isinstance(path, str) else path
         names = [name.strip() for name in text.split(">")]
         found += [Edge(one, other, HIDDEN, ("1", "S", "D"), role) for one, other in pairwise(names)]
     return tuple(found)
 
 
-def flow(path: str, name: str, nodes: Iterable[Node], ways: Sequence[Edge]) -> Flow:
-    return Flow(path, name, tuple(nodes), tuple(ways))
+def flow(path: str, name: str, nodes: Iterable[Node], edges: Sequence[Edge]) -> Flow:
+    return Flow(path, name, tuple(nodes), tuple(edges))
+
+
+def bert_layer(heads: int = HEADS) -> Flow:
+    first, last = ends()
+    nodes = (
+        first,
+        *(linear(f"attention.self.{name}") for name in ("query", "key", "value")),
+        node("mask", "constant", "mask"),
+        attention(heads=heads),
+        linear("attention.output.dense"),
+        plus("+1"),
+        norm("attention.output.LayerNorm"),
+        feed_forward("ffn", "intermediate.dense", "output.dense", "GELU"),
+        plus("+2"),
+        norm("output.LayerNorm"),
+        last,
+    )
+    return flow(
+        "encoder.layer.0",
+        "BertLayer",
+        nodes,
+        edges(
+            "in > attention.self.query",
+            "in > attention.self.key",
+            "in > attention.self.value",
+            ("attention.self.query > attention", "query"),
+            ("attention.self.key > attention", "key"),
+            ("attention.self.value > attention", "value"),
+            ("mask > attention", "mask"),
+            "attention > attention.output.dense > +1",
+            ("in > +1", "residual"),
+            "+1 > attention.output.LayerNorm > ffn > +2",
+            ("attention.output.LayerNorm > +2", "residual"),
+            "+2 > output.LayerNorm > out",
+        ),
+    )
