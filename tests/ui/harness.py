@@ -37,7 +37,8 @@ class Harness:
             size = widget.size()
             vbox(widget, parent=self.window, spacing=0)  # errors are shown above the widget
             self.window.resize(size)
-        qtbot.addWidget(self.window)
+        if self.window.parent() is None:
+            qtbot.addWidget(self.window)
         self.window.show()
 
     def resize(self, width: int, height: int) -> None:

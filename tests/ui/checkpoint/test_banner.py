@@ -1,6 +1,5 @@
 """Banners about random tensors and other notices of the open model and its run."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,15 +11,12 @@ from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.report.summary import random_weights_warning
 from bertviewer.ui.checkpoint.banner import NoticeBanner, RandomBanner
-from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import plain
-from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import find
 from tests.ui.run.view_harness import RunHarness
 
 
@@ -96,19 +92,15 @@ def test_notices_of_a_run(
     assert banner.text("noticeBannerText") == "Too long."
 
 
-def test_banners_of_the_window_stay_when_a_pane_is_maximized(
-    window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"position_embedding_type": "alibi"}
-    (folder / "config.json").write_text(json.dumps(config))
-    window.open_source(parse_source(str(folder), "masked-lm"))
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    window.set_sentence("the cat", None)
-    window.run()
-    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
-    window.panes.maximize("run")
-    for kind in (NoticeBanner, RandomBanner):
-        assert find(window, kind).isVisible()
+def test_banners_of_the_window_stay_when_a_pane_is_maximized(demo_window: MainWindow) -> None:
+    workspace = demo_window.workspace
+    assert workspace.architecture is not None
+    source = replace(
+        workspace.architecture.source, notices=("Too long.",), random_tensors=("pooler.dense.bias",)
+    )
+    workspace.architecture = replace(workspace.architecture, source=source)
+    workspace.formulas_changed.emit()
+    for pane in (None, "run"):
+        demo_window.panes.maximize(pane)
+        for kind in (NoticeBanner, RandomBanner):
+            assert find(demo_window, kind).isVisible()

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
@@ -16,7 +17,6 @@ from bertviewer.core.building.backend import torch
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.saving.model_files import IS_THE_MODELS
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.compare.controller import ComparisonController
 from bertviewer.ui.compare.window import ComparisonWindow
@@ -24,7 +24,7 @@ from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.state.workspace import Workspace
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, shown_error
+from tests.ui.finding import activate, find, shown_error
 from tests.ui.run.view_harness import RunHarness
 
 OpenModel = Callable[..., LoadedModel]
@@ -220,18 +220,16 @@ def test_models_of_another_structure_are_not_run(opened: Opened) -> None:
     assert opened.workspace.runs.run is None
 
 
-def test_the_menu_offers_models_once_one_is_open(
-    window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
+def test_the_menu_of_the_window_offers_other_models(
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    assert not find(window, QAction, "compareFolder").isEnabled()
-    window.open_source(parse_source(str(tiny_bert_folder)))
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    assert find(window, QAction, "compareFolder").isEnabled()
-    menu = find(window, QMenu, "compareWith")
-    above = next(m for m in window.findChildren(QMenu) if menu.menuAction() in m.actions())
+    menu = find(demo_window, QMenu, "compareWith")
+    above = next(m for m in demo_window.findChildren(QMenu) if menu.menuAction() in m.actions())
     above.aboutToShow.emit()
     next(a for a in menu.actions() if a.objectName() == "bert-large-uncased").trigger()
-    qtbot.waitUntil(lambda: bool(window.findChildren(ComparisonWindow)), timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    find(window, ComparisonWindow).close()
+    qtbot.waitUntil(lambda: bool(demo_window.findChildren(ComparisonWindow)), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy)
+    window = find(demo_window, ComparisonWindow)
+    activate(window, qtbot)
+    QTest.keySequence(window, QKeySequence(QKeySequence.StandardKey.Close))
+    qtbot.waitUntil(lambda: not demo_window.findChildren(ComparisonWindow))

@@ -10,6 +10,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QApplication,
     QFileDialog,
     QLabel,
     QLineEdit,
@@ -22,6 +23,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.ui.corpus import dialog as dialog_module
+from bertviewer.ui.corpus import output_folder
 from bertviewer.ui.corpus.controller import CorpusController
 from bertviewer.ui.corpus.dialog import CorpusDialog
 from bertviewer.ui.corpus.window import CorpusWindow
@@ -56,6 +58,7 @@ class DialogHarness:
 
     def click(self, name: str) -> None:
         find(self.dialog, QAbstractButton, name).click()
+        QApplication.processEvents()  # the debounced reading of the folder begins
         settle(self.workspace)
 
     def is_shown(self, name: str) -> bool:
@@ -84,6 +87,7 @@ class DialogHarness:
 def open_dialog(
     controller: CorpusController, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], DialogHarness]:
+    monkeypatch.setattr(output_folder, "DEBOUNCE", 0)
     return lambda: DialogHarness(controller, workspace, monkeypatch)
 
 

@@ -1,6 +1,7 @@
 """The tab of tensors, and steps of a user in it."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class TensorHarness(RunHarness):
 
     def __init__(self, workspace: Workspace, qtbot: QtBot) -> None:
         kind = next(kind for kind in TABS if kind.title == Page.TENSORS)
-        tabs = PageTabs["Tab"](
+        tabs = PageTabs[Any](
             (kind,),
             workspace,
             lambda tab: tab.refresh(),
@@ -39,7 +40,7 @@ class TensorHarness(RunHarness):
         self.settle()
 
     @property
-    def list(self) -> QTableView:
+    def listing(self) -> QTableView:
         """The list of tensors."""
         return self.find(QTableView, "tensorTable")
 
@@ -50,15 +51,14 @@ class TensorHarness(RunHarness):
 
     def names(self) -> list[str]:
         """Return the names in the list, titles of groups among them."""
-        return [
-            self.list.model().index(row, 0).data() for row in range(self.list.model().rowCount())
-        ]
+        model = self.listing.model()
+        return [model.index(row, 0).data() for row in range(model.rowCount())]
 
     def inspect(self, name: str, group: str = "") -> None:
         """Select a tensor in the list, below the title of its group."""
         names = self.names()
         row = names.index(name, names.index(group) if group else 0)
-        self.list.setCurrentIndex(self.list.model().index(row, 0))
+        self.listing.setCurrentIndex(self.listing.model().index(row, 0))
         self.settle()
 
     def parameter(self, path: str) -> None:

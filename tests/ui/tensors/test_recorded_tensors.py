@@ -30,7 +30,7 @@ def test_inputs_and_outputs_are_listed_below_the_parameters(recorded: TensorHarn
     names = recorded.names()
     assert names[0] == "Parameters"
     assert names[-4:] == ["Inputs", "hidden_states", "Output", "output"]
-    model = recorded.list.model()
+    model = recorded.listing.model()
     assert [model.index(len(names) - 1, column).data() for column in range(5)] == [
         *("output", "[1, 7, 384]", "[B, S, D]", "2,688", "float32"),
     ]
@@ -87,7 +87,7 @@ def test_all_tokens_do_not_follow_the_selected_one(recorded: TensorHarness) -> N
 def test_keys_skip_titles_and_groups_are_sorted_separately(
     recorded: TensorHarness, qtbot: QtBot
 ) -> None:
-    before, table = recorded.names(), recorded.list
+    before, table = recorded.names(), recorded.listing
     row = before.index("Inputs") + 1
     table.setCurrentIndex(table.model().index(row, 0))
     for key, expected in ((Qt.Key.Key_Down, row + 2), (Qt.Key.Key_Up, row)):

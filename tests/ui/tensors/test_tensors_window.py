@@ -28,6 +28,7 @@ def test_a_point_of_a_plot_and_an_action_show_values(
     plot.customContextMenuRequested.emit(pixel(plot, 2.5, 5.5))
     find(plot, QAction, "pointedValues").trigger()
     assert window.workspace.selection.place.path == "encoder.layer.4"
+    qtbot.waitUntil(lambda: bool(window.findChildren(QTableView, "valuesTable")))
     model = find(window, QTableView, "valuesTable").model()
     qtbot.waitUntil(lambda: model.headerData(0, ACROSS) == "2 bank")
     assert model.rowCount() == 384

@@ -85,13 +85,13 @@ def test_all_columns_are_visible_and_no_number_is_clipped(
     assert columns.shown() == shown
     if is_exact is not None:
         assert columns.view.cells.is_exact is is_exact
-    for _ in range(2):
-        assert columns.view.horizontalScrollBar().maximum() == 0
-        assert sum(map(columns.width, range(len(COLUMNS)))) == width
-        assert columns.has_room_for_counts()
-        assert columns.width(MODULE) >= MIN_NAME_WIDTH
-        columns.header.set_exact(True)
-        assert columns.view.cells.is_exact
+    assert columns.view.horizontalScrollBar().maximum() == 0
+    assert sum(map(columns.width, range(len(COLUMNS)))) == width
+    assert columns.width(MODULE) >= MIN_NAME_WIDTH
+    assert columns.has_room_for_counts()
+    columns.header.set_exact(True)
+    assert columns.view.cells.is_exact
+    assert columns.has_room_for_counts()
 
 
 def test_chosen_columns_are_ordered_and_stored(
@@ -101,8 +101,8 @@ def test_chosen_columns_are_ordered_and_stored(
         columns.header.choose(column, True)
     columns.resize(1000)
     assert columns.shown() == [MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, SHARE, PARAMETERS]
-    columns.view.expandToDepth(1)
-    image("columns", columns.view)
+    columns.view.expandToDepth(0)
+    image("columns", columns.view.grab().toImage().copy(0, 0, 1000, 150))
     for column in (OUTPUT_SHAPE, MACS, SHARE, SHAPE):
         columns.header.choose(column, False)
     columns.header.set_exact(True)

@@ -36,7 +36,7 @@ def make_view(qtbot: QtBot, tree: TreeRow | None = None) -> ModuleTreeView:
     qtbot.addWidget(view)
     model.set_tree(tree or fold(plain("bert-base-uncased")))
     TreeHeader(view, model)
-    view.resize(420, 220)
+    view.resize(420, 160)
     view.show()
     view.expandToDepth(0)
     return view
@@ -67,11 +67,12 @@ def test_selected_rows_and_the_colours_of_parts(
         picture = view.viewport().grab(view.visualRect(index_of(view, key))).toImage()
         assert theme.parts[part] in colors_of(picture)
     view.setCurrentIndex(index_of(view, "embeddings"))
-    image(f"tree_{name}", view)
     view.activateWindow()
     view.setFocus()
     qtbot.waitUntil(view.hasFocus)
     image(f"tree_{name}_focused", view)
+    view.clearFocus()
+    image(f"tree_{name}", view)
 
 
 def test_matches_are_highlighted(view: ModuleTreeView, image: Image) -> None:

@@ -45,13 +45,14 @@ SAME_TOKENS = Alignment(((0, 0), (1, 2)), None, ((0, 0), (1, 2)))
 
 
 @pytest.fixture
-def panel(workspace: Workspace, qtbot: QtBot) -> ChartPanel:
+def panel(workspace: Workspace, qtbot: QtBot) -> Iterator[ChartPanel]:
     panel = ChartPanel(workspace, "Token norms", Heatmap)
     panel.plot.setObjectName("tokenHeatmap")
     panel.resize(600, 300)
-    Harness(panel, workspace, qtbot)
+    harness = Harness(panel, workspace, qtbot)
     panel.show_charts(B)
-    return panel
+    yield panel
+    harness.window.close()
 
 
 def menu_of(panel: ChartPanel) -> QMenu:
