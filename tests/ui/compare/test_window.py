@@ -69,10 +69,10 @@ class WindowHarness(Harness):
         super().__init__(ComparisonWindow(comparison, workspace), workspace, qtbot)
         self.tabs = self.find(QTabWidget, "comparisonTabs")
         self.tabs.setCurrentIndex(TENSORS)
-        self.table = self.find(QTableView, "comparedTensors")
+        self.tensors = self.find(QTableView, "comparedTensors")
 
     def cells(self, number: int) -> list[str]:
-        model = self.table.model()
+        model = self.tensors.model()
         return [model.index(row, number).data() for row in range(model.rowCount())]
 
     def button(self, state: State) -> QToolButton:
@@ -104,17 +104,17 @@ def test_changed_tensors_are_shown_first(show: Show) -> None:
 
 def test_names_are_filtered_and_columns_sorted(show: Show, qtbot: QtBot) -> None:
     window = show(compared(5))
-    window.table.sortByColumn(RELATIVE, Qt.SortOrder.AscendingOrder)
+    window.tensors.sortByColumn(RELATIVE, Qt.SortOrder.AscendingOrder)
     assert window.cells(MAX) == ["5", "4", "3", "2", "1"]
-    window.table.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
-    window.table.selectRow(window.cells(NAME).index("embeddings.LayerNorm.weight"))
+    window.tensors.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+    window.tensors.selectRow(window.cells(NAME).index("embeddings.LayerNorm.weight"))
     field = window.find(QLineEdit, "tensorFilter")
     qtbot.keyClicks(field, " LayerNorm ")
     assert window.cells(NAME) == ["embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"]
     # The selection stays as long as the filter shows it.
-    assert window.table.currentIndex().siblingAtColumn(NAME).data().endswith("LayerNorm.weight")
+    assert window.tensors.currentIndex().siblingAtColumn(NAME).data().endswith("LayerNorm.weight")
     qtbot.keyClicks(field, ".bias")
-    assert not window.table.currentIndex().isValid()
+    assert not window.tensors.currentIndex().isValid()
 
 
 def test_other_shapes_and_configurations(show: Show) -> None:
@@ -129,22 +129,22 @@ def test_other_shapes_and_configurations(show: Show) -> None:
     assert ["hidden_size", "768", "1024"] in rows
     # Columns without a value are hidden.
     window.resize(800, 640)
-    visible = [n for n in range(CHANGED + 1) if not window.table.isColumnHidden(n)]
+    visible = [n for n in range(CHANGED + 1) if not window.tensors.isColumnHidden(n)]
     assert visible == [NAME, STATE, LEFT, RIGHT]
-    assert window.table.horizontalScrollBar().maximum() == 0
-    assert window.table.columnWidth(NAME) >= 200
+    assert window.tensors.horizontalScrollBar().maximum() == 0
+    assert window.tensors.columnWidth(NAME) >= 200
     other = show(compared(1))
-    assert not any(other.table.isColumnHidden(n) for n in range(CHANGED))
+    assert not any(other.tensors.isColumnHidden(n) for n in range(CHANGED))
 
 
 def test_rows_lead_to_their_modules(show: Show, qtbot: QtBot) -> None:
     window = show(compared(5))
     assert isinstance(window.widget, ComparisonWindow)
     with qtbot.waitSignal(window.widget.chosen) as signal:
-        window.table.activated.emit(window.table.model().index(3, 0))
+        window.tensors.activated.emit(window.tensors.model().index(3, 0))
     assert signal.args == ["embeddings.LayerNorm"]
-    window.table.selectRow(3)
-    find(window.table, QAction, "copyRowPath").trigger()
+    window.tensors.selectRow(3)
+    find(window.tensors, QAction, "copyRowPath").trigger()
     assert QApplication.clipboard().text().rpartition(".")[0] == "embeddings.LayerNorm"
 
 
@@ -168,7 +168,7 @@ def test_why_values_are_not_compared(show: Show) -> None:
     window = show(replace(found, left=random, right=pickled))
     for ending in (" · tensors missing from the checkpoint: 1", " · pickled weights, not read"):
         assert any(text.endswith(ending) for text in window.texts())
-    cell = window.table.model().index(0, STATE)
+    cell = window.tensors.model().index(0, STATE)
     assert cell.data() == "not compared"
     assert cell.data(TOOLTIP) == "The values are not in both checkpoints"
 
@@ -178,7 +178,7 @@ def test_texts_of_cells(show: Show) -> None:
     change = Change(0, 8, 1.5e-5, 0.25, 0.5, -0.25)
     first = replace(found.tensors[0], change=change)
     window = show(replace(found, tensors=(first, *found.tensors[1:])))
-    left, right, cosine = (window.table.model().index(0, n) for n in (LEFT, RIGHT, COSINE))
+    left, right, cosine = (window.tensors.model().index(0, n) for n in (LEFT, RIGHT, COSINE))
     assert (left.data(), right.data()) == ("[30522, 768] float32", "same")
     assert right.data(TOOLTIP) == left.data()
     assert window.cells(MAX) == ["1.5e−05"]
@@ -191,7 +191,7 @@ def test_texts_of_cells(show: Show) -> None:
 
 def test_a_narrow_table_scrolls_before_texts_are_cut(show: Show) -> None:
     window = show(compared(5))
-    table, header = window.table, window.table.horizontalHeader()
+    table, header = window.tensors, window.tensors.horizontalHeader()
     for width, is_scrolled in ((1180, False), (800, True), (1000, False)):
         window.resize(width, 640)
         assert bool(table.horizontalScrollBar().maximum()) == is_scrolled

@@ -258,7 +258,7 @@ def test_a_feature_is_shown_and_left(view: ViewHarness, qtbot: QtBot) -> None:
         assert chip.isChecked()
         leave()
         view.settle()
-        assert view.place.feature is None
+        assert view.place == SelectionKey("encoder.layer.2", 2)
         assert not chip.isChecked()
         assert view.is_enabled("statisticChoice")
         assert not grid(view).is_signed

@@ -17,6 +17,7 @@ from bertviewer.ui.views.choice_box import ChoiceBox
 from tests.tools.pdf_text import text_of
 from tests.ui.finding import bring_view, find, is_drawn
 
+TEXT = "the cat sat on the mat"
 PLOTS = {
     "Layers": ("layerPlot", "tokenHeatmap"),
     "Attention": ("headGrid", "headPlot"),
@@ -25,7 +26,7 @@ PLOTS = {
 }
 
 
-def run(window: MainWindow, text: str, worker: Worker, qtbot: QtBot) -> None:
+def run(window: MainWindow, worker: Worker, qtbot: QtBot, text: str = TEXT) -> None:
     before = window.workspace.runs.run
     window.set_sentence(text, None)
     window.run()
@@ -37,9 +38,9 @@ def test_plots_have_room_in_a_low_window_with_a_baseline(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = demo_window
-    run(window, "the cat sat on the mat", worker, qtbot)
+    run(window, worker, qtbot)
     window.workspace.runs.keep()
-    run(window, "the cat sat on the old mat", worker, qtbot)
+    run(window, worker, qtbot, "the cat sat on the old mat")
     window.resize(1024, 700)
     for view, names in PLOTS.items():
         bring_view(window, view)
@@ -61,7 +62,7 @@ def test_text_size_and_report(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
 ) -> None:
     window = demo_window
-    run(window, "the cat sat on the mat", worker, qtbot)
+    run(window, worker, qtbot)
 
     def text_sizes() -> set[str]:
         plots = find(window, LinePlot, "layerPlot"), find(window, Heatmap, "tokenHeatmap")

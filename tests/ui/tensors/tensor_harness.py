@@ -18,7 +18,6 @@ from bertviewer.ui.tensors.views import TensorViews
 from bertviewer.ui.views.pages import PageTabs
 from tests.ui.run.view_harness import RunHarness
 
-VALUES, HEATMAP, HISTOGRAM, SPECTRUM, NORMS = range(5)
 DOWN, ACROSS = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
 
 

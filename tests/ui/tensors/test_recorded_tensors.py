@@ -5,6 +5,7 @@ import json
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.views import SaveButton, TensorViews
 from bertviewer.ui.views.links import show_step, show_values
 from tests.ui.tensors.conftest import LAYER
-from tests.ui.tensors.tensor_harness import HEATMAP, HISTOGRAM, NORMS, VALUES, TensorHarness
+from tests.ui.tensors.tensor_harness import TensorHarness
+from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, NORMS, VALUES
 
 CHECKED = "Verified: given, recomputed, difference"
 
@@ -173,7 +175,7 @@ def test_calls_of_a_shared_layer(
     assert tab.find(QComboBox, "callChoice").isHidden()
 
 
-def assert_released(reference: "weakref.ref[object]") -> None:
+def assert_released(reference: "weakref.ref[Any]") -> None:
     gc.collect()
     assert reference() is None
 
@@ -193,7 +195,7 @@ def test_values_of_another_tensor_are_not_kept(recorded: TensorHarness) -> None:
 def test_a_hidden_tab_keeps_nothing_of_a_replaced_run(recorded: TensorHarness) -> None:
     current = recorded.workspace.runs.current
     assert current is not None
-    reference: weakref.ref[object] = weakref.ref(current.kept)
+    reference = weakref.ref(current.kept)
     del current
     recorded.widget.hide()
     recorded.run("another one")

@@ -29,16 +29,9 @@ from bertviewer.ui.tensors import plot_pages
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.views import SaveButton
 from tests.ui.finding import shown_error
-from tests.ui.tensors.tensor_harness import (
-    HEATMAP,
-    HISTOGRAM,
-    NORMS,
-    SPECTRUM,
-    VALUES,
-    TensorHarness,
-)
+from tests.ui.tensors.tensor_harness import TensorHarness
+from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, NORMS, QUERY, SPECTRUM, VALUES
 
-QUERY = "encoder.layer.1.attention.self.query.weight"
 KEY = QUERY.replace("query", "key")
 WORDS = "embeddings.word_embeddings.weight"
 

@@ -22,7 +22,7 @@ class TreeHarness(Harness):
         panel = ModuleTreePanel(workspace)
         panel.resize(700, 500)
         super().__init__(panel, workspace, qtbot)
-        self.panel, self._qtbot = panel, qtbot
+        self.opened, self._qtbot = panel.opened, qtbot
         self.view = self.find(ModuleTreeView, "moduleTree")
         self.field = self.find(QLineEdit, "treeFilter")
 

@@ -25,7 +25,7 @@ def test_everything_but_the_layers_is_expanded(tree: TreeHarness, qtbot: QtBot) 
     keys = tree.rows()
     assert {"embeddings.word_embeddings", "encoder.layer[0–11]"} < set(keys)
     assert "encoder.layer.0" not in keys
-    with qtbot.waitSignal(tree.panel.opened) as opened:
+    with qtbot.waitSignal(tree.opened) as opened:
         qtbot.keyClick(tree.view, Qt.Key.Key_Return)
     assert opened.args == [""]
 
