@@ -103,7 +103,7 @@ def test_two_runs(view: ViewHarness) -> None:
     assert difference.values == pytest.approx(mine - other, abs=1e-4)
 
 
-def test_known_layers_are_not_computed_again(
+def test_layers_are_computed_once_and_only_while_they_are_shown(
     view: ViewHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[str] = []
@@ -114,34 +114,17 @@ def test_known_layers_are_not_computed_again(
         return compute(layer, *arguments)
 
     monkeypatch.setattr(jobs, "attention_job", record)
-    view.run(A)
     button = view.find(QToolButton, "allLayers")
-    assert sorted(computed)[1:] == [f"layer {n}" for n in range(6)]  # and once for the large head
-    view.run(B)
-    del computed[:]
-    for _ in range(2):  # hidden before anything is computed, and shown again
+    button.click()
+    view.run(A)
+    assert computed == ["layer 0"]  # the large head
+    for _ in range(2):  # hidden before the event loop can run a job
         button.click()
     view.settle()
-    assert computed == []
-
-
-def test_hidden_layers_are_not_computed(
-    demo_view: MakeView, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    view = demo_view(Page.ATTENTION)
-    view.run(B)
-    computed: list[object] = []
-    compute = jobs.attention_job
-
-    def record(*arguments: Any) -> Any:
-        computed.append(arguments)
-        return compute(*arguments)
-
-    monkeypatch.setattr(jobs, "attention_job", record)
-    for _ in range(2):
-        view.find(QToolButton, "allLayers").click()
-    view.settle()
-    assert computed == []
+    assert computed == ["layer 0"]
+    for _ in range(3):
+        view.click("allLayers")
+    assert computed == ["layer 0", *(f"layer {n}" for n in range(6))]
 
 
 def test_an_error_is_shown_in_place_of_the_grid(

@@ -14,7 +14,6 @@ from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.tokens import token_classes
-from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.statistics import STATISTIC_NAMES
 from bertviewer.ui.run.layer_panels import OutlierBar
@@ -283,10 +282,3 @@ def test_as_many_features_as_fit_are_shown(view: ViewHarness) -> None:
         shown = [chip for chip in chips(view) if not chip.isHidden()]
         counts.append(len(shown))
     assert counts[0] < counts[1] < counts[2] == len(chips(view))
-
-
-def test_a_run_from_a_file_has_no_classes_of_tokens(view: ViewHarness) -> None:
-    view.choose("tokenClassChoice", "content")
-    view.show_run(RecordedRun(last_run(view), None))
-    assert "loaded from a file" in view.messages()[0]
-    assert view.panel("tokenHeatmap").charts

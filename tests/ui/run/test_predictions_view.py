@@ -343,14 +343,3 @@ def test_a_cancelled_head_runs_nothing_later(
     view.settle()
     open_model(tiny_bert_folder, "masked-lm")
     assert view.workspace.runs.run is None
-
-
-def test_a_saved_head_is_opened_by_itself(
-    open_model: Open, make_view: MakeView, trained_folder: Path
-) -> None:
-    model = open_model(trained_folder, "auto")
-    assert model.architecture.root.class_name == "BertForMaskedLM"
-    view = make_view(Page.PREDICTIONS)
-    view.run(MASKED)
-    assert view.text("randomPredictions") == ""
-    assert len(view.table("predictionTable").rows) == 10

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from PySide6.QtWidgets import QApplication, QComboBox, QPushButton, QToolButton
+from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton
 
 from bertviewer.core.analysis import attention_maps
 from bertviewer.core.replay import outputs
 from bertviewer.core.replay.recorded_run import FROM_FILE, RecordedRun
-from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
 from bertviewer.ui.jobs.job_queue import Request
 from bertviewer.ui.run import jobs
@@ -78,19 +77,27 @@ def action(view: ViewHarness, plot: str) -> QPushButton:
     return button
 
 
-def test_progress_is_shown_while_it_computes(view: ViewHarness, case: ViewCase) -> None:
-    view.workspace.run_sentence(Sentence(TEXT), random_weights=False)
-    while view.workspace.runs.run is None or view.workspace.deferred.pending:
-        QApplication.processEvents()
+def test_progress_is_shown_while_it_computes(
+    view: ViewHarness, case: ViewCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars: list[ProgressBar] = []
+    compute = getattr(*case.job)
+
+    def check_and_compute(*arguments: Any) -> Any:
+        for request in view.view.findChildren(Request):
+            if request.is_waiting:
+                request.late.emit()
+        bars[:] = view.panel(case.plot).findChildren(ProgressBar, "chartProgress")
+        assert [bar.isVisible() for bar in bars] == [True]
+        return compute(*arguments)
+
+    monkeypatch.setattr(*case.job, check_and_compute)
+    view.run(TEXT)
     case.ask(view)
-    for request in view.view.findChildren(Request):
-        if request.is_waiting:
-            request.late.emit()
-    bars = view.panel(case.plot).findChildren(ProgressBar, "chartProgress")
-    assert [bar.isVisible() for bar in bars] == [True]
-    assert bars[0].accessibleName()
     view.settle()
-    assert not bars[0].isVisible()
+    (bar,) = bars
+    assert bar.accessibleName()
+    assert not bar.isVisible()
     assert view.panel(case.plot).charts
 
 

@@ -238,16 +238,6 @@ def test_one_word_in_both_runs(view: ViewHarness) -> None:
     assert line(view).style == "solid"
 
 
-def test_words_of_two_texts_in_one_segment(view: ViewHarness) -> None:
-    run = made_up("a bank", "a bank")
-    # As of GPT-2: one segment, and the tokenizer knows which text a token belongs to.
-    tokens = (replace(t, segment=0, sentence=t.segment) for t in run.tokens if t.text != "[SEP]")
-    states = tuple(state[:5] for state in run.hidden_states)
-    view.show_run(replace(run, tokens=tuple(tokens), hidden_states=states))
-    view.click("sameWord")
-    assert view.items("sameWords") == ["a (1 ↔ 3)", "bank (2 ↔ 4)"]
-
-
 @pytest.mark.parametrize(
     ("text", "pair", "baseline", "beginning"),
     [

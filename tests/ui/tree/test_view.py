@@ -1,6 +1,6 @@
 """View of the module tree: what is painted in both themes, any names, and keys."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,12 +20,6 @@ from tests.core.opened import plain
 from tests.plots.looking import colors_of
 
 Image = Callable[[str, Any], None]
-
-
-@pytest.fixture(autouse=True)
-def _restore_theme(qapp: QApplication) -> Iterator[None]:
-    yield
-    apply_appearance(qapp, LIGHT_NAME)
 
 
 def make_view(qtbot: QtBot, tree: TreeRow | None = None) -> ModuleTreeView:

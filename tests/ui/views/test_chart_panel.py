@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtGui import QAction, QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart
@@ -16,7 +16,7 @@ from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import DARK
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
+from bertviewer.ui.theme.appearance import DARK_NAME, apply_appearance
 from bertviewer.ui.views.chart_panel import ChartPanel
 from tests.plots.looking import box, position
 from tests.ui.finding import find, shown_error
@@ -153,16 +153,10 @@ def test_a_click_on_the_baseline_selects_the_token_of_the_current_run(
     assert len(panel.charts) == 1
 
 
-@pytest.fixture
-def dark() -> Iterator[None]:
-    application = QGuiApplication.instance()
-    apply_appearance(application, DARK_NAME)  # type: ignore[arg-type]
-    yield
-    apply_appearance(application, LIGHT_NAME)  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("dark")
-def test_a_plot_that_is_added_later_has_the_same_theme(panel: ChartPanel) -> None:
+def test_a_plot_that_is_added_later_has_the_same_theme(
+    panel: ChartPanel, qapp: QApplication
+) -> None:
+    apply_appearance(qapp, DARK_NAME)
     panel.show_charts(B, A, SAME_TOKENS)
     assert [plot.theme for plot in panel.findChildren(Heatmap)] == [DARK, DARK]
 
