@@ -4,6 +4,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.ui.app.application import configure, make_window
 from bertviewer.ui.jobs import deferred_calls, prefetcher
 from bertviewer.ui.jobs import model_jobs as jobs
+from bertviewer.ui.jobs.prefetcher import Prefetcher
 from bertviewer.ui.jobs.worker import Job, Worker
 from bertviewer.ui.module.inspector_page import InspectorPage
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
 from tests.conftest import know_what_comes_with_the_program
 from tests.tools.patient_bot import PATIENCE
+from tests.ui.direct_worker import DirectWorker, settle
 
 OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
 
@@ -69,6 +73,48 @@ def worker(qapp: QApplication) -> Iterator[Worker]:
     worker = Worker()
     yield worker
     assert worker.stop(OPEN_TIMEOUT / 1000)
+
+
+@pytest.fixture
+def workspace(qapp: QApplication) -> Iterator[Workspace]:
+    """Return a workspace without a model, whose jobs run in the GUI thread."""
+    worker = DirectWorker()
+    yield Workspace(worker)
+    assert worker.stop(OPEN_TIMEOUT / 1000)
+
+
+@pytest.fixture
+def open_model(
+    workspace: Workspace, opened_demo: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., LoadedModel]:
+    """Return a function that opens a model in the workspace by its name and task.
+
+    Each model is read once for all tests; nothing is derived or imported in advance.
+    """
+    monkeypatch.setattr(Prefetcher, "start", lambda _prefetcher: None)
+
+    def open_model(name: str | Path, task: str = "base") -> LoadedModel:
+        is_demo = (name, task) == ("demo", "base")
+        model = copy.copy(opened_demo if is_demo else _opened_once(str(name), task))
+        opened = jobs.Opened(model, fold(model.architecture))
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs, "open_model_job", lambda _source, _progress: opened)
+            workspace.open(model.source)
+            settle(workspace)
+        return model
+
+    return open_model
+
+
+@cache
+def _opened_once(name: str, task: str) -> LoadedModel:
+    with pytest.MonkeyPatch.context() as patch:
+        know_what_comes_with_the_program(patch)
+        model = jobs.open_model_job(parse_source(name, task), no_progress).model
+    if model.architecture.source.weights == "pretrained":
+        model.tokenizer()
+        model.module(random_weights=False)
+    return model
 
 
 @pytest.fixture

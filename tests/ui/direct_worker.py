@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication
 from typing_extensions import override
 
 from bertviewer.ui.jobs.worker import Job, Worker
+from bertviewer.ui.state.workspace import Workspace
 
 
 class DirectWorker(Worker):
@@ -20,3 +21,10 @@ class DirectWorker(Worker):
         """Process events until no job is running or waiting."""
         while self.busy:
             QApplication.processEvents()
+
+
+def settle(workspace: Workspace) -> None:
+    """Process events until no job, no request and no deferred call is left."""
+    jobs = workspace.jobs
+    while jobs.worker.busy or jobs.activity or jobs.has_requests or workspace.deferred.pending:
+        QApplication.processEvents()

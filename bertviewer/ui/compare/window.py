@@ -2,16 +2,9 @@
 
 import json
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import (
-    QDialog,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from bertviewer.core.comparison.comparison import Comparison
 from bertviewer.core.schema.source_info import SourceInfo
@@ -20,14 +13,15 @@ from bertviewer.ui.compare.change_page import ChangePage
 from bertviewer.ui.compare.tensor_table import TensorsPage
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.views.result_window import ResultWindow
 from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
-from bertviewer.ui.widgets.layouts import Gap, hbox, named, vbox
+from bertviewer.ui.widgets.layouts import hbox, named, vbox
 from bertviewer.ui.widgets.tables import Column, Row, TableModel, make_table
 
 SIZE = 1180, 640  # pixels
 
 
-class ComparisonWindow(QDialog):
+class ComparisonWindow(ResultWindow):
     """Pages for the change of each tensor, all tensors, and the configurations.
 
     ``chosen`` has the path of a module to select; ``swap_wanted`` and ``run_wanted`` are the
@@ -41,11 +35,8 @@ class ComparisonWindow(QDialog):
     def __init__(
         self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("comparisonWindow")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
-        self.setWindowTitle(f"{comparison.left.name} ↔ {comparison.right.name}")
+        title = f"{comparison.left.name} ↔ {comparison.right.name}"
+        super().__init__("comparison", title, parent)
         self._comparison = comparison
         self._workspace = workspace
         self._is_linked = True
@@ -54,18 +45,13 @@ class ComparisonWindow(QDialog):
         self._tensors = TensorsPage(comparison, workspace)
         self._tensors.chosen.connect(self.chosen)
         self._change.picked.connect(self._tensors.select)
-        self._tabs = tabs = QTabWidget()
-        tabs.setObjectName("comparisonTabs")
-        tabs.setDocumentMode(True)
+        tabs = self.tabs
         self._change.table_wanted.connect(lambda: tabs.setCurrentWidget(self._tensors))
         tabs.addTab(self._change, self.tr("Change"))
         tabs.addTab(self._tensors, self.tr("Tensors"))
         keys = self.tr("Configuration ({0})").format(len(comparison.keys))
         tabs.addTab(self._make_keys(), keys)
-        vbox(self._make_head(), Gap(4), (tabs, 1), parent=self, margins=(12, 12, 12, 12), spacing=6)
-        tabs.tabBar().setFocus()
-        # Qt's default would be at most two thirds of the screen.
-        self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
+        self.lay_out(self._make_head(), *SIZE)
 
     def unlink(self) -> None:
         """Stop selecting and running, as another model is open."""

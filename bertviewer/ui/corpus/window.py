@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QTabWidget, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.core.corpus.comparison import CorpusComparison
 from bertviewer.core.corpus.corpus import Corpus
@@ -25,8 +24,10 @@ from bertviewer.ui.corpus.pages import (
     corpus_text,
     sentences_text,
 )
+from bertviewer.ui.settings.translation import translate
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.theme.appearance import WARNING
+from bertviewer.ui.views.result_window import ResultWindow
 from bertviewer.ui.widgets.facts import Fact, FactGroup, FactsView
 from bertviewer.ui.widgets.labels import Badge, ElidedLabel, plain_tooltip
 from bertviewer.ui.widgets.layouts import hbox, named, scroll_area, vbox
@@ -103,7 +104,7 @@ def _text_facts(texts: Mapping[str, Any]) -> Iterator[Fact]:
         yield printable(name), printable(str(value))
 
 
-class CorpusWindow(QDialog):
+class CorpusWindow(ResultWindow):
     """Pages that follow the main window's selection, and select in it what is clicked.
 
     ``comparison_wanted`` is the click of a button.
@@ -114,17 +115,13 @@ class CorpusWindow(QDialog):
     def __init__(
         self, corpus: Corpus, architecture: Architecture, workspace: Workspace, parent: QWidget
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("corpusWindow")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
         name = printable(architecture.source.name)
-        self.setWindowTitle(self.tr("{0}: corpus statistics").format(name))
+        title = translate("CorpusWindow", "{0}: corpus statistics").format(name)
+        super().__init__("corpus", title, parent)
         self.corpus = corpus
         self._workspace = workspace
         self._comparison: ComparisonPage | None = None
-        self._tabs = tabs = named(QTabWidget(), "corpusTabs")
-        tabs.setDocumentMode(True)
+        tabs = self.tabs
         tabs.addTab(LayersPage(corpus, architecture, workspace), self.tr("Layers"))
         tabs.addTab(ValuesPage(corpus, workspace), self.tr("Values"))
         heads = HeadsPage(corpus, architecture, workspace)
@@ -133,21 +130,17 @@ class CorpusWindow(QDialog):
         if corpus.outliers is not None:
             tabs.addTab(OutliersPage(corpus, workspace), self.tr("Outlier features"))
         tabs.addTab(DetailsPage(corpus), self.tr("Details"))
-        vbox(self._make_head(), (tabs, 1), parent=self, margins=(16, 12, 16, 16), spacing=8)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self, self.close)
-        tabs.tabBar().setFocus()
-        # Qt's default would be at most two thirds of the screen.
-        self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
+        self.lay_out(self._make_head(), *SIZE)
 
     def show_comparison(self, comparison: CorpusComparison, name: str) -> None:
         """Show the differences from another corpus, which is in the folder ``name``."""
         if self._comparison is not None:
-            self._tabs.removeTab(self._tabs.indexOf(self._comparison))
+            self.tabs.removeTab(self.tabs.indexOf(self._comparison))
             self._comparison.deleteLater()
         self._comparison = ComparisonPage(comparison, self._workspace)
         title = self.tr("Compared with {0}").format(printable(name))
-        self._tabs.addTab(self._comparison, title.replace("&", "&&"))
-        self._tabs.setCurrentWidget(self._comparison)
+        self.tabs.addTab(self._comparison, title.replace("&", "&&"))
+        self.tabs.setCurrentWidget(self._comparison)
 
     def _make_head(self) -> QHBoxLayout:
         """Return a description of the corpus, a warning about random weights, and the button."""

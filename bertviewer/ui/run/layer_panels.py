@@ -163,11 +163,6 @@ class OutlierBar(QWidget):
         self._mark()
 
     @property
-    def features(self) -> Features:
-        """The known outlier features of the current run."""
-        return self._features
-
-    @property
     def levels(self) -> Levels:
         """Mean and std of the current run's hidden states, () until they are known."""
         return () if self._request.result is None else self._request.result[1]

@@ -73,11 +73,6 @@ class TokenView(RunView[object]):
         # Another model's tokens differ, even where their ids are the same.
         workspace.architecture_changed.connect(self._pins.clear)
 
-    @property
-    def pins(self) -> tuple[int, ...]:
-        """The pinned tokens, in the order in which they were pinned."""
-        return tuple(self._pins)
-
     @override
     def refresh(self) -> None:
         run, token = self.workspace.runs.run, self.workspace.selection.token

@@ -76,10 +76,6 @@ class RowField(QLineEdit):
         self.setAccessibleName(text)
         self.setToolTip(text)
 
-    def offered(self) -> tuple[str, ...]:
-        """Return the completions: tokens, each with its row."""
-        return tuple(self._list.stringList())
-
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

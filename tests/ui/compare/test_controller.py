@@ -1,307 +1,235 @@
-"""The open model is compared with another one, which is chosen in a dialog."""
+"""Comparison of the open model with another one: what is opened, selected, run and protected."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QMenu,
-    QMessageBox,
-    QPushButton,
-    QTableView,
-    QToolButton,
-)
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
 from bertviewer.charts.change_grid import MarkedGrid
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.building.backend import torch
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.saving.model_files import IS_THE_MODELS
-from bertviewer.core.sources.parsing import parse_source
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.plots.heatmap import Heatmap
+from bertviewer.ui.compare.controller import ComparisonController
 from bertviewer.ui.compare.window import ComparisonWindow
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.widgets.labels import ElidedLabel
-from bertviewer.ui.widgets.messages import ErrorBar
-from tests.plots.looking import pixel
+from bertviewer.ui.state.workspace import Workspace
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, has_error, shown_error
+from tests.ui.finding import activate, find, shown_error
+from tests.ui.run.view_harness import RunHarness
+
+OpenModel = Callable[..., LoadedModel]
+
+
+class Opened(RunHarness):
+    """A window with the tiny BERT, and the controller of its comparisons."""
+
+    def __init__(self, workspace: Workspace, qtbot: QtBot) -> None:
+        super().__init__(QWidget(), workspace, qtbot)
+        self._qtbot = qtbot
+        self.controller = ComparisonController(workspace, self.window)
+
+    def compare_with(self, path: Path | str) -> RunHarness:
+        """Compare with another model, and return the window of the comparison."""
+        self.controller.compare_with(str(path))
+        self.settle()
+        return self.comparison()
+
+    def comparisons(self) -> list[ComparisonWindow]:
+        return [each for each in self.window.findChildren(ComparisonWindow) if each.isVisible()]
+
+    def comparison(self) -> RunHarness:
+        (window,) = self.comparisons()
+        return RunHarness(window, self.workspace, self._qtbot)
 
 
 @pytest.fixture
-def tiny_window(
-    window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
-) -> MainWindow:
-    """Return the main window with the tiny BERT open."""
-    assert not find(window, QAction, "compareFolder").isEnabled()
-    window.open_source(parse_source(str(tiny_bert_folder)))
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    return window
+def opened(
+    open_model: OpenModel, workspace: Workspace, tiny_bert_folder: Path, qtbot: QtBot
+) -> Opened:
+    open_model(tiny_bert_folder)
+    return Opened(workspace, qtbot)
 
 
-def choose(monkeypatch: pytest.MonkeyPatch, path: Path | str) -> None:
+@pytest.fixture
+def other(tiny_bert_folder: Path, tmp_path: Path) -> Path:
+    """Return a copy of the tiny BERT."""
+    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "tuned"))
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, path: Path | str) -> None:
+    """Answer file dialogs with a path."""
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(path))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
 
 
-@pytest.mark.parametrize("action", ["compareFolder", "compareFile"])
-def test_the_open_model_and_its_copy(
-    action: str,
-    tiny_window: MainWindow,
-    tiny_bert_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
+def test_a_folder_or_a_file_is_compared_and_the_model_stays_open(
+    opened: Opened, other: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = "" if action == "compareFolder" else "model.safetensors"
-    choose(monkeypatch, tiny_bert_folder / file)
-    find(tiny_window, QAction, action).trigger()
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
-    )
-    window = find(tiny_window, ComparisonWindow)
-    table = find(window, QTableView, "comparedTensors")
-    assert table.model().rowCount() == 39
-    table.activated.emit(table.model().index(1, 0))
-    assert tiny_window.workspace.selection.row is not None
-    assert tiny_window.workspace.selection.row.node.path == "embeddings.position_embeddings"
-    # The open model is still the open one.
-    assert tiny_window.workspace.source is not None
-    assert tiny_window.workspace.source.name == str(tiny_bert_folder)
+    for path, choose in (
+        (other, opened.controller.choose_folder),
+        (other / "model.safetensors", opened.controller.choose_file),
+    ):
+        answer(monkeypatch, path)
+        choose()
+        opened.settle()
+        table = opened.comparison().find(QTableView, "comparedTensors")
+        assert table.model().rowCount() == 39
+        table.activated.emit(table.model().index(1, 0))
+        assert opened.place.path == "embeddings.position_embeddings"
+        assert opened.workspace.source is not None
+        assert opened.workspace.source.name == str(tiny_bert_folder)
+        opened.select("")
 
 
-def test_no_file_of_both_models_is_replaced(
-    tiny_window: MainWindow,
-    tiny_bert_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    worker: Worker,
-    qtbot: QtBot,
+def test_no_file_of_either_model_is_overwritten(
+    opened: Opened, other: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = shutil.copytree(tiny_bert_folder, tiny_bert_folder.with_name("other"))
-    choose(monkeypatch, other)
-    find(tiny_window, QAction, "compareFolder").trigger()
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
-    )
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    comparison = find(tiny_window, ComparisonWindow)
-
-    def errors() -> list[ErrorBar]:
-        return [shown_error(each) for each in (tiny_window, comparison) if has_error(each)]
-
+    comparison = opened.compare_with(other)
+    errors: list[object] = []
+    opened.workspace.jobs.errored.connect(errors.append)
     for file in (other / "config.json", tiny_bert_folder / "vocab.txt"):
         before = file.read_bytes()
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, file=file: (str(file), ""))
-        for save in (
-            find(comparison, QPushButton, "saveComparison").click,
-            tiny_window.exporting.choose_modules,
-            lambda file=file: tiny_window.exporting.write_report(file),
-        ):
-            save()
-            qtbot.waitUntil(lambda: bool(errors()), timeout=OPEN_TIMEOUT)
-            (box,) = errors()
-            assert IS_THE_MODELS in box.text()
-            box.close()
+        answer(monkeypatch, file)
+        comparison.click("saveComparison")
+        bar = shown_error(comparison.window)
+        assert IS_THE_MODELS in bar.text()
+        bar.close()
+        opened.workspace.export_modules(file)
+        opened.settle()
+        assert IS_THE_MODELS in str(errors.pop())
         assert file.read_bytes() == before
 
 
-def test_what_is_no_model_gets_a_dialog(
-    tiny_window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_without_a_model_and_a_cancelled_dialog(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choose(monkeypatch, tmp_path)
-    find(tiny_window, QAction, "compareFolder").trigger()
-    box = shown_error(tiny_window)
-    assert "no config.json" in box.text()
-    assert tiny_window.findChild(ComparisonWindow) is None
+    answer(monkeypatch, "")
+    opened.controller.choose_folder()
+    assert opened.workspace.jobs.activity == ""
+    answer(monkeypatch, tmp_path)
+    opened.controller.choose_folder()
+    assert "no config.json" in shown_error(opened.window).text()
+    assert opened.comparisons() == []
 
 
-def test_no_choice_is_no_comparison(
-    tiny_window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    choose(monkeypatch, "")
-    find(tiny_window, QAction, "compareFolder").trigger()
-    assert tiny_window.workspace.jobs.activity == ""
-
-
-def test_a_pickle_is_asked_for(
-    tiny_window: MainWindow,
-    tiny_bert_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
+def test_pickled_weights_are_read_only_with_consent(
+    opened: Opened, tiny_bert_folder: Path, tmp_path: Path
 ) -> None:
     shutil.copy(tiny_bert_folder / "config.json", tmp_path)
     torch.save({"pooler.dense.bias": torch.zeros(32)}, tmp_path / "pytorch_model.bin")
-    choose(monkeypatch, tmp_path)
-    find(tiny_window, QAction, "compareFolder").trigger()
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(QMessageBox, "consentDialog") is not None,
-        timeout=OPEN_TIMEOUT,
-    )
-    box = find(tiny_window, QMessageBox, "consentDialog")
-    (plain,) = (b for b in box.buttons() if "Architecture" in b.text())
-    plain.click()
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
-    )
-    table = find(find(tiny_window, ComparisonWindow), QTableView, "comparedTensors")
-    assert {table.model().index(row, 1).data() for row in range(39)} == {"not compared"}
+    opened.controller.compare_with(str(tmp_path))
+    opened.settle()
+    box = find(opened.window, QMessageBox, "consentDialog")
+    (architecture_only,) = (b for b in box.buttons() if "Architecture" in b.text())
+    architecture_only.click()
+    opened.settle()
+    table = opened.comparison().find(QTableView, "comparedTensors").model()
+    assert {table.index(row, 1).data() for row in range(39)} == {"not compared"}
 
 
-def test_a_comparison_does_not_lead_into_another_model(
-    tiny_window: MainWindow,
-    worker: Worker,
-    tiny_bert_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
-) -> None:
-    choose(monkeypatch, tiny_bert_folder)
-    find(tiny_window, QAction, "compareFolder").trigger()
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
-    )
-    table = find(find(tiny_window, ComparisonWindow), QTableView, "comparedTensors")
-    workspace = tiny_window.workspace
-    with qtbot.waitSignal(workspace.architecture_changed, timeout=OPEN_TIMEOUT):
-        tiny_window.open_source(parse_source("bert-base-uncased"))
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    table.activated.emit(table.model().index(1, 0))
-    assert workspace.selection.row is not None
-    assert workspace.selection.row.node.path == ""
-
-
-def compare_with(name: str, window: MainWindow, worker: Worker, qtbot: QtBot) -> ComparisonWindow:
-    """Compare with what the menu offers, and return the window that comes."""
-    menu = find(window, QMenu, "compareWith")
-    above = next(m for m in window.findChildren(QMenu) if menu.menuAction() in m.actions())
-    above.aboutToShow.emit()
-    next(action for action in menu.actions() if action.objectName() == name).trigger()
-    qtbot.waitUntil(lambda: window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    return find(window, ComparisonWindow)
-
-
-def test_presets_are_offered_and_sides_are_swapped(
-    tiny_window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
-) -> None:
-    window = compare_with("bert-large-uncased", tiny_window, worker, qtbot)
-    assert window.windowTitle() == f"bert-large-uncased ↔ {tiny_bert_folder}"
-    kept = tiny_window.workspace.comparison
+def test_sides_are_swapped(opened: Opened, tiny_bert_folder: Path) -> None:
+    window = opened.compare_with("bert-large-uncased")
+    assert window.window.windowTitle() == f"bert-large-uncased ↔ {tiny_bert_folder}"
+    kept = opened.workspace.comparison
     assert kept.other == "bert-large-uncased"
-    find(window, QPushButton, "swapSides").click()
-    title = f"{tiny_bert_folder} ↔ bert-large-uncased"
-    qtbot.waitUntil(
-        lambda: any(w.windowTitle() == title for w in tiny_window.findChildren(ComparisonWindow)),
-        timeout=OPEN_TIMEOUT,
-    )
+    window.click("swapSides")
+    swapped = opened.comparison()
+    assert swapped.window.windowTitle() == f"{tiny_bert_folder} ↔ bert-large-uncased"
     assert kept.other == "bert-large-uncased"
-    for each in tiny_window.findChildren(ComparisonWindow):
-        each.close()
+    assert not swapped.is_enabled("runBoth")
+    swapped.window.close()
     assert kept.other == ""
 
 
-def test_a_click_selects_the_tensor_and_its_module(
-    tiny_window: MainWindow,
-    worker: Worker,
-    tiny_bert_folder: Path,
-    tmp_path: Path,
-    qtbot: QtBot,
+def test_a_cell_selects_its_tensor_unless_another_model_was_opened(
+    opened: Opened, other: Path, open_model: OpenModel
 ) -> None:
-    other = shutil.copytree(tiny_bert_folder, tmp_path / "tuned")
-    tiny_window.comparing.compare_with(str(other))
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
-    )
-    window = find(tiny_window, ComparisonWindow)
-    plot = find(window, Heatmap, "changePlot")
-    chart = plot.chart
-    assert isinstance(chart, MarkedGrid)
+    window = opened.compare_with(other)
+    plot, table = window.find(Heatmap, "changePlot"), window.find(QTableView, "comparedTensors")
+    assert isinstance(plot.chart, MarkedGrid)
     name = "encoder.layer.1.attention.self.query.bias"
-    cell = next(cell for cell, note in chart.notes.items() if note.name == name)
-    x, y = cell[1] + 0.5, cell[0] + 0.5
-    qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=pixel(plot, x, y))
-    selection = tiny_window.workspace.selection
-    assert selection.place.path == "encoder.layer.1.attention.self.query"
-    find(window, QPushButton, "showInTable").click()
-    assert find(window, QTableView, "comparedTensors").currentIndex().data() == name
-    # Of another model that is opened meanwhile, nothing is selected.
-    with qtbot.waitSignal(tiny_window.workspace.architecture_changed, timeout=OPEN_TIMEOUT):
-        tiny_window.open_source(parse_source("bert-base-uncased"))
-    assert plot.chart is not None
+    cell = next(cell for cell, note in plot.chart.notes.items() if note.name == name)
+    plot.go_to(cell)
+    assert opened.place.path == name.rpartition(".")[0]
+    window.click("showInTable")
+    assert table.currentIndex().data() == name
+    open_model("bert-base-uncased")
     assert plot.chart.key(*cell) == SelectionKey()
-    assert tiny_window.workspace.comparison.other == ""
+    table.activated.emit(table.model().index(1, 0))
+    assert opened.place.path == ""
+    assert opened.workspace.comparison.other == ""
 
 
-def test_the_same_sentence_through_both(
-    tiny_window: MainWindow,
-    worker: Worker,
-    tiny_bert_folder: Path,
-    tmp_path: Path,
-    qtbot: QtBot,
+def test_one_sentence_through_both_models(
+    opened: Opened, other: Path, tiny_bert_folder: Path
 ) -> None:
-    other = shutil.copytree(tiny_bert_folder, tmp_path / "tuned")
     tensors = load_file(other / "model.safetensors")
     name = next(each for each in tensors if each.endswith("word_embeddings.weight"))
     tensors[name] = tensors[name] * 2
     save_file(tensors, other / "model.safetensors")
-    tiny_window.comparing.compare_with(str(other))
-    qtbot.waitUntil(
-        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
-    )
-    button = find(find(tiny_window, ComparisonWindow), QPushButton, "runBoth")
+    window = opened.compare_with(other)
+    assert window.window.windowTitle() == f"{other} ↔ {tiny_bert_folder}"  # A at the left
+    button, workspace = window.find(QPushButton, "runBoth"), opened.workspace
     assert not button.isEnabled()
     assert "Type a sentence first." in button.toolTip()
-    tiny_window.set_sentence("the cat sat", None)
-    qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
-    runs = tiny_window.workspace.runs
-    window = find(tiny_window, ComparisonWindow)
-    assert window.windowTitle() == f"{other} ↔ {tiny_bert_folder}"  # left is A
-    button.click()
-    qtbot.waitUntil(lambda: runs.baseline is not None, timeout=OPEN_TIMEOUT)
-    # It covers no result, and comes back on demand.
-    assert not window.isVisible()
-    find(tiny_window, QToolButton, "showComparison").click()
-    assert window.isVisible()
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    workspace.next_run.set_sentence(Sentence("the cat sat"))
+    assert button.isEnabled()
+    window.click("runBoth")
+    runs = workspace.runs
     assert runs.run is not None
     assert runs.baseline is not None
-    run_a = runs.baseline.run
-    assert run_a.source.name == str(other)
-    assert run_a.tokens == runs.run.tokens
-    path = "embeddings.word_embeddings"
-    ours, theirs = (run.activation(path) for run in (runs.run, run_a))
-    assert ours is not None
-    assert theirs is not None
-    stds = ours.statistics.std, theirs.statistics.std
-    assert stds[0] is not None
-    assert stds[1] == pytest.approx(2 * stds[0])
-    find(tiny_window, ComparisonWindow).close()
-    named = find(tiny_window, ElidedLabel, "keptRun")
-    assert named.text() == "A: tuned · the cat sat"
-    # A file of runs is of one model.
+    assert runs.baseline.run.source.name == str(other)
+    assert runs.baseline.run.tokens == runs.run.tokens
+    std_b, std_a = (
+        found.statistics.std
+        for run in (runs.run, runs.baseline.run)
+        if (found := run.activation("embeddings.word_embeddings")) is not None
+    )
+    assert std_b is not None
+    assert std_a == pytest.approx(2 * std_b)
+    # The window does not cover the results, and comes back on request.
+    assert not window.window.isVisible()
+    workspace.comparison.window_requested.emit()
+    assert window.window.isVisible()
+    # A file of runs contains runs of one model.
     kept = runs.kept()
     assert kept is not None
     assert kept.baseline is None
 
 
-def test_models_that_are_built_differently_say_so(
-    tiny_window: MainWindow, worker: Worker, qtbot: QtBot
+def test_models_of_another_structure_are_not_run(opened: Opened) -> None:
+    window = opened.compare_with("bert-base-uncased")
+    errors: list[object] = []
+    opened.workspace.jobs.errored.connect(errors.append)
+    opened.workspace.next_run.set_sentence(Sentence("the cat sat"))
+    window.click("runBoth")
+    assert "a different structure" in str(errors[0])
+    assert "a different structure" in shown_error(window.window).text()
+    assert window.window.isVisible()
+    assert opened.workspace.runs.run is None
+
+
+def test_the_menu_of_the_window_offers_other_models(
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    window = compare_with("bert-base-uncased", tiny_window, worker, qtbot)
-    tiny_window.set_sentence("the cat sat", None)
-    button = find(window, QPushButton, "runBoth")
-    qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
-    button.click()
-    qtbot.waitUntil(
-        lambda: has_error(tiny_window),
-        timeout=OPEN_TIMEOUT,
-    )
-    assert "a different structure" in shown_error(tiny_window).text()
-    assert "a different structure" in shown_error(window).text()
-    assert window.isVisible()
-    assert tiny_window.workspace.runs.run is None
+    menu = find(demo_window, QMenu, "compareWith")
+    above = next(m for m in demo_window.findChildren(QMenu) if menu.menuAction() in m.actions())
+    above.aboutToShow.emit()
+    next(a for a in menu.actions() if a.objectName() == "bert-large-uncased").trigger()
+    qtbot.waitUntil(lambda: bool(demo_window.findChildren(ComparisonWindow)), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy)
+    window = find(demo_window, ComparisonWindow)
+    activate(window, qtbot)
+    QTest.keySequence(window, QKeySequence(QKeySequence.StandardKey.Close))
+    qtbot.waitUntil(lambda: not demo_window.findChildren(ComparisonWindow))

@@ -1,78 +1,121 @@
-"""Dialog that runs a corpus: options, cancelling, resuming."""
+"""Dialog that runs a corpus: options, output folder, cancelling and resuming."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QAction, QDropEvent, QGuiApplication
+from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QApplication,
     QFileDialog,
     QLabel,
     QLineEdit,
     QListWidget,
     QPushButton,
     QSpinBox,
-    QToolButton,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.corpus.corpus import Corpus
+from bertviewer.ui.corpus import dialog as dialog_module
+from bertviewer.ui.corpus import output_folder
+from bertviewer.ui.corpus.controller import CorpusController
 from bertviewer.ui.corpus.dialog import CorpusDialog
 from bertviewer.ui.corpus.window import CorpusWindow
-from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.widgets.labels import ElidedLabel
-from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.corpus.corpora import LINES
+from tests.ui.corpus.conftest import LINES, window_of
+from tests.ui.direct_worker import settle
 from tests.ui.finding import find, has_error
 
 
-def open_dialog(window: MainWindow) -> CorpusDialog:
-    window.show()
-    find(window, QAction, "runCorpus").trigger()
-    return find(window, CorpusDialog)
+class DialogHarness:
+    """The dialog, and steps of a user in it."""
+
+    def __init__(
+        self, controller: CorpusController, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.window = window_of(controller)
+        self.workspace = workspace
+        self._monkeypatch = monkeypatch
+        controller.open_dialog()
+        settle(workspace)
+        self.dialog = find(self.window, CorpusDialog)
+
+    def add(self, *files: Path) -> None:
+        answer = [str(file) for file in files], ""
+        self._monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: answer)
+        self.click("corpusAdd")
+
+    def choose_folder(self, folder: Path) -> None:
+        self._monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+        self.click("corpusChooseFolder")
+
+    def click(self, name: str) -> None:
+        find(self.dialog, QAbstractButton, name).click()
+        QApplication.processEvents()  # the debounced reading of the folder begins
+        settle(self.workspace)
+
+    def is_shown(self, name: str) -> bool:
+        return find(self.dialog, QWidget, name).isVisibleTo(self.dialog)
+
+    @property
+    def start(self) -> QPushButton:
+        return find(self.dialog, QPushButton, "corpusStart")
+
+    @property
+    def folder(self) -> str:
+        return find(self.dialog, QLineEdit, "corpusFolder").text()
+
+    @property
+    def state(self) -> str:
+        """What is said about the output folder."""
+        return find(self.dialog, QLabel, "corpusState").text()
+
+    @property
+    def status(self) -> str:
+        """What is said about the run."""
+        return find(self.dialog, QLabel, "corpusTold").text()
 
 
-def add(dialog: CorpusDialog, monkeypatch: pytest.MonkeyPatch, *files: Path) -> None:
-    chosen = [str(file) for file in files], ""
-    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: chosen)
-    find(dialog, QPushButton, "corpusAdd").click()
+@pytest.fixture
+def open_dialog(
+    controller: CorpusController, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], DialogHarness]:
+    monkeypatch.setattr(output_folder, "DEBOUNCE", 0)
+    return lambda: DialogHarness(controller, workspace, monkeypatch)
 
 
-def start(dialog: CorpusDialog) -> QPushButton:
-    return find(dialog, QPushButton, "corpusStart")
-
-
-def state(dialog: CorpusDialog) -> str:
-    return find(dialog, QLabel, "corpusState").text()
-
-
-def status(dialog: CorpusDialog) -> str:
-    return find(dialog, QLabel, "corpusTold").text()
+@pytest.fixture
+def opened(open_dialog: Callable[[], DialogHarness]) -> DialogHarness:
+    return open_dialog()
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
+    """Return a file of 180 sentences."""
     file = tmp_path / "lines.txt"
     file.write_text(LINES * 60, encoding="utf-8")
     return file
 
 
-def test_files_bring_a_folder_and_a_command(
-    demo_window: MainWindow, data: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+def test_files_and_options_give_a_folder_and_a_command_and_are_stored(
+    opened: DialogHarness, open_dialog: Callable[[], DialogHarness], data: Path, qtbot: QtBot
 ) -> None:
-    dialog = open_dialog(demo_window)
-    assert not start(dialog).isEnabled()
-    assert start(dialog).toolTip() == "Add a sentence file first"
-    add(dialog, monkeypatch, data)
+    dialog = opened.dialog
+    assert not opened.start.isEnabled()
+    assert opened.start.toolTip() == "Add a sentence file first"
+    opened.add(data)
     folder = data.with_name("lines-corpus")
-    assert find(dialog, QLineEdit, "corpusFolder").text() == str(folder)
-    assert start(dialog).isEnabled()
-    assert not find(dialog, QLineEdit, "corpusColumn").isVisibleTo(dialog)
-    assert not find(dialog, QSpinBox, "corpusShards").isVisibleTo(dialog)
-    find(dialog, QToolButton, "corpusMore").click()
+    assert opened.folder == str(folder)
+    assert opened.start.isEnabled()
+    assert not opened.is_shown("corpusShards")
+    opened.click("corpusMore")
     for name, number in (("corpusLimit", 7), ("corpusShards", 2), ("corpusMaxTokens", 32)):
         find(dialog, QSpinBox, name).setValue(number)
     modules = find(dialog, QLineEdit, "corpusModules")
@@ -83,155 +126,123 @@ def test_files_bring_a_folder_and_a_command(
         *("bertviewer", "corpus", "demo", str(data), "-o", str(folder), "--max-tokens=32"),
         *("--limit=7", "--shards=2", "--modules=encoder.*"),
     ]
-    find(dialog, QToolButton, "corpusCommandCopy").click()
+    opened.click("corpusCommandCopy")
     assert QGuiApplication.clipboard().text() == command
-    dialog.close()
-    qtbot.waitUntil(lambda: not demo_window.findChildren(CorpusDialog))
-    again = open_dialog(demo_window)
-    assert again.task.files == (str(data),)
-    assert again.task.options.limit == 7
-    assert find(again, QSpinBox, "corpusShards").isVisibleTo(again)
-    again.close()
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not opened.window.findChildren(CorpusDialog))
+    assert not opened.workspace.jobs.has_requests
+    again = open_dialog()
+    assert again.dialog.task.files == (str(data),)
+    assert again.dialog.task.options.limit == 7
+    assert again.is_shown("corpusShards")
 
 
-def test_a_file_with_columns_asks_for_one_and_can_be_taken_out(
-    demo_window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+def test_a_table_needs_a_column_and_files_can_be_removed_and_dropped(
+    opened: DialogHarness, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    dialog = open_dialog(demo_window)
     table = tmp_path / "rows.csv"
     table.write_text("text\nA sentence.\n", encoding="utf-8")
-    add(dialog, monkeypatch, table)
-    assert find(dialog, QLineEdit, "corpusColumn").isVisibleTo(dialog)
-    files = find(dialog, QListWidget, "corpusData")
+    assert not opened.is_shown("corpusColumn")
+    opened.add(table)
+    assert opened.is_shown("corpusColumn")
+    files = find(opened.dialog, QListWidget, "corpusData")
     files.setCurrentRow(0)
     qtbot.keyClick(files, Qt.Key.Key_Delete)
-    assert not dialog.task.files
-    assert not find(dialog, QLineEdit, "corpusFolder").text()
-    assert not find(dialog, QLineEdit, "corpusColumn").isVisibleTo(dialog)
+    assert not opened.dialog.task.files
+    assert not opened.folder
+    assert not opened.is_shown("corpusColumn")
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(table))])
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    drop = QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, buttons, keys)
     target = files.parentWidget()
     assert target is not None
-    target.dropEvent(drop)
-    assert dialog.task.files == (str(table),)
-    dialog.close()
+    target.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, buttons, keys))
+    assert opened.dialog.task.files == (str(table),)
 
 
-def test_a_run_is_stopped_and_gone_on_with(
-    demo_window: MainWindow, data: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+def test_a_cancelled_run_is_resumed(
+    opened: DialogHarness, data: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
-    window = demo_window
-    dialog = open_dialog(window)
-    add(dialog, monkeypatch, data)
-    jobs = window.workspace.jobs
+    run = dialog_module.run
 
-    def cancel(done: int, _total: int, label: str) -> None:
-        if jobs.activity == "corpus" and label.startswith("Sentence") and done:
-            find(dialog, QPushButton, "corpusCancel").click()
+    def run_and_cancel(task: Any, model: Any, progress: Any) -> Any:
+        def report(done: int, total: int, label: str) -> None:
+            if label.startswith("Sentence") and done:
+                opened.workspace.jobs.cancel()
+            progress(done, total, label)
 
-    jobs.progressed.connect(cancel)
-    with qtbot.waitSignal(jobs.cancelled, timeout=OPEN_TIMEOUT) as stopped:
-        start(dialog).click()
-    assert stopped.args == ["corpus"]
-    jobs.progressed.disconnect(cancel)
-    assert (
-        status(dialog) == "Stopped. To resume, run again with the same files, settings and folder."
-    )
-    qtbot.waitUntil(lambda: state(dialog).endswith("The remaining shards will be run."))
-    assert state(dialog).startswith("The folder contains an unfinished run: ")
-    assert " of 2 shards done, 180 sentences in total from lines.txt." in state(dialog)
-    assert start(dialog).text() == "&Resume"
+        return run(task, model, report)
 
-    find(dialog, QSpinBox, "corpusLimit").setValue(7)
-    assert state(dialog).endswith(
-        "It was started with other settings and cannot be resumed with these."
-    )
-    assert not start(dialog).isEnabled()
-    find(dialog, QPushButton, "corpusTakeOver").click()
-    assert dialog.task.options.limit is None
-    assert state(dialog).endswith("Its settings are used.")
+    opened.add(data)
+    with monkeypatch.context() as patch:
+        patch.setattr(dialog_module, "run", run_and_cancel)
+        opened.click("corpusStart")
+    assert opened.status.startswith("Stopped. To resume, run again with the same files")
+    assert opened.state.startswith("The folder contains an unfinished run: ")
+    assert " of 2 shards done, 180 sentences in total from lines.txt." in opened.state
+    assert opened.state.endswith("The remaining shards will be run.")
+    assert opened.start.text() == "&Resume"
 
-    start(dialog).click()
-    qtbot.waitUntil(lambda: bool(window.findChildren(CorpusWindow)), timeout=OPEN_TIMEOUT)
-    head = find(find(window, CorpusWindow), ElidedLabel, "corpusHead")
-    assert head.text().startswith("180 sentences")
+    find(opened.dialog, QSpinBox, "corpusLimit").setValue(7)
+    assert opened.state.endswith("with other settings and cannot be resumed with these.")
+    assert not opened.start.isEnabled()
+    opened.click("corpusTakeOver")
+    assert opened.dialog.task.options.limit is None
+    assert opened.state.endswith("Its settings are used.")
+
+    opened.click("corpusStart")
+    window = find(opened.window, CorpusWindow)
+    assert find(window, ElidedLabel, "corpusHead").text().startswith("180 sentences")
     folder = data.with_name("lines-corpus")
     assert sorted(file.name for file in folder.iterdir()) == [
         *("features.safetensors", "manifest.json", "statistics.parquet")
     ]
-    assert window.corpora.folder == str(folder)
-    find(window, CorpusWindow).close()
+    window.close()
 
 
-def test_a_whole_corpus_is_said(
-    demo_window: MainWindow,
-    corpus: tuple[Path, Corpus],
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
+def test_a_finished_corpus_is_shown_without_a_run(
+    opened: DialogHarness, corpus: tuple[Path, Corpus]
 ) -> None:
     folder, _ = corpus
-    dialog = open_dialog(demo_window)
-    add(dialog, monkeypatch, folder.with_name("lines.txt"))
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
-    find(dialog, QPushButton, "corpusChooseFolder").click()
-    whole = "The folder contains a finished corpus: 3 sentences from lines.txt."
-    qtbot.waitUntil(lambda: state(dialog) == f"{whole} It will be shown without running anything.")
-    start(dialog).click()
-    qtbot.waitUntil(lambda: bool(demo_window.findChildren(CorpusWindow)), timeout=OPEN_TIMEOUT)
-    find(demo_window, CorpusWindow).close()
-
-
-def test_other_folders_are_refused_before_anything_is_run(
-    demo_window: MainWindow, data: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
-    dialog = open_dialog(demo_window)
-    add(dialog, monkeypatch, data)
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(data.parent))
-    find(dialog, QPushButton, "corpusChooseFolder").click()
-    qtbot.waitUntil(
-        lambda: state(dialog).startswith("The folder already contains other files, such as ")
+    opened.add(folder.with_name("lines.txt"))
+    opened.choose_folder(folder)
+    assert opened.state == (
+        "The folder contains a finished corpus: 3 sentences from lines.txt. "
+        "It will be shown without running anything."
     )
-    assert not start(dialog).isEnabled()
-    dialog.close()
+    opened.click("corpusStart")
+    find(opened.window, CorpusWindow).close()
 
 
-def test_what_fails_is_a_line_in_the_dialog(
-    demo_window: MainWindow, data: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
-    dialog = open_dialog(demo_window)
-    add(dialog, monkeypatch, data)
+def test_a_folder_with_other_files_is_refused(opened: DialogHarness, data: Path) -> None:
+    opened.add(data)
+    opened.choose_folder(data.parent)
+    assert opened.state.startswith("The folder already contains other files, such as ")
+    assert not opened.start.isEnabled()
+
+
+def test_an_error_is_a_line_in_the_dialog(opened: DialogHarness, data: Path) -> None:
+    opened.add(data)
     data.write_bytes(b"")
-    start(dialog).click()
-    qtbot.waitUntil(lambda: status(dialog) == "lines.txt: the file is empty", timeout=OPEN_TIMEOUT)
-    assert not has_error(demo_window)
-    assert dialog.isVisible()
-    assert dialog.task.files == (str(data),)
-    dialog.close()
+    opened.click("corpusStart")
+    assert opened.status == "lines.txt: the file is empty"
+    assert not has_error(opened.window)
+    assert opened.dialog.isVisible()
+    assert opened.dialog.task.files == (str(data),)
 
 
-def test_escape_closes_it_and_nothing_goes_on(demo_window: MainWindow, qtbot: QtBot) -> None:
-    dialog = open_dialog(demo_window)
-    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: not demo_window.findChildren(CorpusDialog))
-    assert not demo_window.workspace.jobs.has_requests
-
-
-def test_all_controls_have_names_tips_and_keys(
-    demo_window: MainWindow, data: Path, monkeypatch: pytest.MonkeyPatch
+def test_all_controls_have_names_and_tooltips_and_are_reached_by_tab(
+    opened: DialogHarness, data: Path
 ) -> None:
-    dialog = open_dialog(demo_window)
-    add(dialog, monkeypatch, data)
-    find(dialog, QToolButton, "corpusMore").click()
+    opened.add(data)
+    opened.click("corpusMore")
     kinds = (QAbstractButton, QLineEdit, QSpinBox, QListWidget)
-    controls = [w for w in dialog.findChildren(QWidget) if isinstance(w, kinds)]
+    controls = [w for w in opened.dialog.findChildren(QWidget) if isinstance(w, kinds)]
     controls = [w for w in controls if w.objectName().startswith("corpus")]
-    shown = [w for w in controls if w.isVisibleTo(dialog)]
-    assert len(shown) == 16
-    for widget in shown:
-        words = widget.text() if isinstance(widget, QAbstractButton) else ""
-        assert widget.accessibleName() or words, widget.objectName()
+    controls = [w for w in controls if w.isVisibleTo(opened.dialog)]
+    assert len(controls) == 16
+    for widget in controls:
+        text = widget.text() if isinstance(widget, QAbstractButton) else ""
+        assert widget.accessibleName() or text, widget.objectName()
         assert widget.toolTip(), widget.objectName()
         assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus, widget.objectName()
-    dialog.close()

@@ -1,130 +1,141 @@
-"""All heads of all layers: their figures, their pictures, and the one with most of something."""
+"""All heads of all layers: measures, thumbnails, and the head with the highest value."""
+
+from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QComboBox, QToolButton
+from PySide6.QtWidgets import QToolButton
 
 from bertviewer.charts.attention import AllHeadsChart
+from bertviewer.charts.chart import GridChart
 from bertviewer.core.util.errors import UserError
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.ui.run import jobs
-from bertviewer.ui.shell.main_window import MainWindow
-from tests.plots.looking import colors_of, pixel
-from tests.ui.finding import find
-from tests.ui.run.attention_window import (
-    A,
-    B,
-    Settle,
-    charts,
-    choice,
-    eager,
-    head,
-    run,
-    show_layer_2,
-    titles,
-)
+from bertviewer.ui.state.pages import Page
+from tests.plots.looking import click, colors_of, pixel
+from tests.ui.run.attention_oracle import distances, eager_attention, entropies, shares
+from tests.ui.run.conftest import MakeView
+from tests.ui.run.view_harness import ViewHarness
+
+A, B = "the cat sat on the mat", "the bank by the river was closed"
 
 
 @pytest.fixture
-def shown(demo_window: MainWindow, settle: Settle) -> MainWindow:
-    show_layer_2(demo_window, settle)
-    find(demo_window, QToolButton, "allLayers").click()
-    settle()
-    return demo_window
+def view(demo_view: MakeView) -> ViewHarness:
+    """Return the attention view that shows all layers of a run of ``B``."""
+    view = demo_view(Page.ATTENTION)
+    view.run(B)
+    view.click("allLayers")
+    return view
 
 
-def measure(window: MainWindow) -> QComboBox:
-    return find(window, QComboBox, "headMeasure")
+def chart(view: ViewHarness) -> AllHeadsChart:
+    return view.chart("allHeads", AllHeadsChart)
 
 
-def shares(text: str, step: int) -> np.ndarray:
-    """Return each head's mean share on the token so many places away; [layers, heads]."""
-    return np.array(
-        [[np.mean(np.diagonal(weights, step)) for weights in layer] for layer in eager(text)]
-    )
-
-
-def test_each_measure_has_its_figures(shown: MainWindow, settle: Settle) -> None:
-    names = [measure(shown).itemText(n) for n in range(measure(shown).count())]
-    assert names == [
-        "entropy", "distance", "previous token", "next token", "same token", "[CLS]", "[SEP]"
-    ]  # fmt: skip
-    weights = np.array(eager(B))
+def test_measures_are_those_of_transformers(view: ViewHarness) -> None:
+    layers = eager_attention(B)
+    weights = np.array(layers)
     expected = {
-        "previous": shares(B, -1),
-        "next": shares(B, 1),
-        "same": shares(B, 0),
-        "cls": weights[:, :, :, 0].mean(-1),
-        "sep": weights[:, :, :, -1].mean(-1),
+        "entropy": np.array([*map(entropies, layers)]),
+        "distance": np.array([*map(distances, layers)]),
+        "previous token": shares(B, -1),
+        "next token": shares(B, 1),
+        "same token": shares(B, 0),
+        "[CLS]": weights[:, :, :, 0].mean(-1),
+        "[SEP]": weights[:, :, :, -1].mean(-1),
     }
+    assert view.items("headMeasure") == [*expected]
     for name, figures in expected.items():
-        measure(shown).setCurrentIndex(measure(shown).findData(name))
-        settle()
-        (chart,) = charts(shown, "allHeads")
-        assert chart.values == pytest.approx(figures, abs=1e-5), name
-    assert charts(shown, "allHeads")[0].value_title == "Attention to: [SEP]"
+        view.choose("headMeasure", name)
+        assert chart(view).values == pytest.approx(figures, abs=1e-4), name
+    assert chart(view).value_title == "Attention to: [SEP]"
 
 
-def test_the_highest_is_marked_and_gone_to(shown: MainWindow, settle: Settle) -> None:
-    measure(shown).setCurrentIndex(measure(shown).findData("previous"))
-    settle()
+def test_a_click_selects_layer_and_head(view: ViewHarness) -> None:
+    plot = view.find(Heatmap, "allHeads")
+    click(plot, pixel(plot, 9.5, 4.5))
+    view.settle()
+    assert (view.place.path, view.place.head) == ("encoder.layer.4.attention.self", 9)
+    large = view.chart("headPlot", GridChart)
+    assert large.values == pytest.approx(eager_attention(B)[4][9], abs=1e-5)
+
+
+def test_the_highest_head_is_marked_named_and_selected_by_its_button(view: ViewHarness) -> None:
+    view.choose("headMeasure", "previous token")
     figures = shares(B, -1)
-    layer, number = map(int, np.unravel_index(figures.argmax(), figures.shape))
-    button = find(shown, QToolButton, "bestHead")
-    assert button.text() == f"highest: layer {layer}, head {number} · {figures.max():.3f}"
+    layer, head = map(int, np.unravel_index(figures.argmax(), figures.shape))
+    button = view.find(QToolButton, "bestHead")
+    assert button.text() == f"highest: layer {layer}, head {head} · {figures.max():.3f}"
     assert button.toolTip().count("layer") == 5
-    grid = find(shown, Heatmap, "allHeads")
-    corner = pixel(grid, number + 1, layer + 1)
+    grid = view.find(Heatmap, "allHeads")
+    corner = pixel(grid, head + 1, layer + 1)
     spot = grid.grab().toImage().copy(corner.x() - 10, corner.y() + 1, 9, 9)
     assert grid.theme.text in colors_of(spot)
-    button.click()
-    settle()
-    assert choice(shown).currentText() == f"layer {layer}"
-    assert shown.workspace.selection.head == number
-    assert head(shown).values == pytest.approx(eager(B)[layer][number], abs=1e-5)
+    view.click("bestHead")
+    assert view.chosen("attentionChoice") == f"layer {layer}"
+    assert view.place.head == head
 
 
-def test_pictures_of_all_heads(shown: MainWindow, settle: Settle) -> None:
-    (chart,) = charts(shown, "allHeads")
-    assert isinstance(chart, AllHeadsChart)
-    assert chart.pictures is None
-    table = repr(chart.table())
-    grid = find(shown, Heatmap, "allHeads")
+def test_thumbnails_change_the_picture_and_no_data(view: ViewHarness) -> None:
+    assert chart(view).pictures is None
+    table, grid = repr(chart(view).table()), view.find(Heatmap, "allHeads")
     before = grid.grab().toImage()
-    find(shown, QToolButton, "headPictures").click()
-    settle()
-    (chart,) = charts(shown, "allHeads")
-    assert isinstance(chart, AllHeadsChart)
-    assert chart.pictures is not None
-    # Each in shades of its own, the square roots of its weights.
-    weights = np.array(eager(B)[2][7])
-    shades = 1 + 254 * np.sqrt(weights / weights.max())
-    assert chart.pictures[2][7] == pytest.approx(shades, abs=1)
+    view.click("headPictures")
+    pictures = chart(view).pictures
+    assert pictures is not None
+    # Square roots of the weights, relative to the largest of the head.
+    weights = np.array(eager_attention(B)[2][7])
+    assert pictures[2][7] == pytest.approx(1 + 254 * np.sqrt(weights / weights.max()), abs=1)
     assert grid.grab().toImage() != before
-    # What is taken along, and told, stay the figures.
-    assert repr(chart.table()) == table
+    assert repr(chart(view).table()) == table
 
 
-def test_two_runs_mark_none(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.runs.keep()
-    run(shown, settle, A)
-    measure(shown).setCurrentIndex(measure(shown).findData("previous"))
-    settle()
-    b, a = charts(shown, "allHeads")
-    assert b.values == pytest.approx(shares(A, -1), abs=1e-5)
-    assert a.values == pytest.approx(shares(B, -1), abs=1e-5)
+def test_two_runs(view: ViewHarness) -> None:
+    view.keep()
+    view.run(A)
+    b, a = view.charts("allHeads", AllHeadsChart)
+    mine, other = (np.array([*map(entropies, eager_attention(text))]) for text in (A, B))
+    assert b.values == pytest.approx(mine, abs=1e-4)
+    assert a.values == pytest.approx(other, abs=1e-4)
+    view.compare("difference")
+    difference = view.chart("allHeads", GridChart)
+    assert difference.values == pytest.approx(mine - other, abs=1e-4)
 
 
-def test_why_there_are_none(
-    demo_window: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
+def test_layers_are_computed_once_and_only_while_they_are_shown(
+    view: ViewHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    show_layer_2(demo_window, settle)
+    computed: list[str] = []
+    compute = jobs.attention_job
 
-    def refuse(*_: object) -> None:
+    def record(layer: Any, *arguments: Any) -> Any:
+        computed.append(layer.name)
+        return compute(layer, *arguments)
+
+    monkeypatch.setattr(jobs, "attention_job", record)
+    button = view.find(QToolButton, "allLayers")
+    button.click()
+    view.run(A)
+    assert computed == ["layer 0"]  # the large head
+    for _ in range(2):  # hidden before the event loop can run a job
+        button.click()
+    view.settle()
+    assert computed == ["layer 0"]
+    for _ in range(3):
+        view.click("allLayers")
+    assert computed == ["layer 0", *(f"layer {n}" for n in range(6))]
+
+
+def test_an_error_is_shown_in_place_of_the_grid(
+    demo_view: MakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
         raise UserError("<b> is no attention")
 
-    monkeypatch.setattr(jobs, "attention_job", refuse)
-    find(demo_window, QToolButton, "allLayers").click()
-    settle()
-    assert "<b> is no attention" in titles(demo_window)
-    assert not find(demo_window, QToolButton, "bestHead").isVisible()
+    view = demo_view(Page.ATTENTION)
+    view.run(B)
+    monkeypatch.setattr(jobs, "attention_job", fail)
+    view.click("allLayers")
+    assert view.messages() == ["<b> is no attention"]
+    assert not view.is_visible("bestHead")

@@ -1,176 +1,123 @@
-"""The histogram of the selected module, in the window."""
+"""Histogram view: values and statistics of the selected module's output."""
 
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QTabWidget, QToolButton
-from pytestqt.qtbot import QtBot
+from numpy.typing import NDArray
 
 from bertviewer.charts.chart import HistogramChart
-from bertviewer.charts.levels import Values
 from bertviewer.core.sources.presets import demo_folder
-from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.run.histogram_view import HistogramView
-from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.views.chart_panel import ChartPanel
-from bertviewer.ui.views.figure_view import FigureView
-from tests.ui.finding import bring_view, find, is_drawn
+from bertviewer.ui.state.pages import Page
+from tests.ui.run.conftest import MakeView
+from tests.ui.run.view_harness import ViewHarness
 
 A, B = "the cat sat on the mat", "the river by the bank was closed"
 PATH = "encoder.layer.2.intermediate"
 
 
 @pytest.fixture
-def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[], None]:
-    def settled() -> bool:
-        return is_drawn(window) and not worker.busy
-
-    return partial(qtbot.waitUntil, settled)
-
-
-@pytest.fixture
-def shown(demo_window: MainWindow, settle: Callable[[], None]) -> MainWindow:
-    """Return a window with a run and the view in sight."""
-    demo_window.set_sentence(B, None)
-    demo_window.run()
-    settle()
-    bring_view(demo_window, "Histogram")
-    demo_window.workspace.selection.select(PATH)
-    settle()
-    return demo_window
+def view(demo_view: MakeView) -> ViewHarness:
+    """Return the view of a module after a run of ``B``."""
+    view = demo_view(Page.HISTOGRAM)
+    view.run(B)
+    view.select(PATH)
+    return view
 
 
-def panel(window: MainWindow) -> ChartPanel:
-    return find(find(window, HistogramView), ChartPanel)
+def chart(view: ViewHarness) -> HistogramChart:
+    return view.chart("histogramPlot", HistogramChart)
 
 
-def chart_of(window: MainWindow) -> HistogramChart:
-    (chart,) = panel(window).charts
-    assert isinstance(chart, HistogramChart)
-    return chart
+def statistics(view: ViewHarness) -> dict[Any, tuple[Any, ...]]:
+    return {row[0]: row[1:] for row in view.table("statisticsTable").table()[1]}
 
 
-def rows_of(window: MainWindow) -> dict[object, tuple[object, ...]]:
-    table = find(find(window, HistogramView), FigureView).shown
-    return {row[0]: row[1:] for row in table.table()[1]}
-
-
-def plain_output(text: str) -> Values:
-    """Return what the module gives when transformers calls the model plainly."""
+def transformers_output(text: str) -> NDArray[np.float64]:
+    """Return what the module returns when transformers runs the model."""
     folder = demo_folder()
     encoding = transformers.AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
     model = transformers.AutoModel.from_pretrained(folder).eval()
-    found = []
-    handle = model.get_submodule(PATH).register_forward_hook(
-        lambda _module, _args, output: found.append(output.detach())
-    )
+    found: list[torch.Tensor] = []
+    model.get_submodule(PATH).register_forward_hook(lambda *call: found.append(call[-1]))
     with torch.no_grad():
         model(**encoding)
-    handle.remove()
-    return np.asarray(found[0].numpy().ravel())
+    return found[0].double().numpy().ravel()
 
 
-def test_figures_are_those_of_a_plain_computation(shown: MainWindow) -> None:
-    chart, values = chart_of(shown), plain_output(B)
-    counts, edges = np.histogram(values, 64)
-    assert chart.edges == pytest.approx(edges.tolist(), rel=1e-5)
-    # A value beside an edge may fall to the other side of it, by the last digit.
-    assert np.abs(np.subtract(chart.series[0].counts, counts)).sum() <= 4
-    assert sum(chart.series[0].counts) == values.size
-    rows = rows_of(shown)
-    exact = values.astype(np.float64)
+def test_bins_and_statistics_are_those_of_the_output(view: ViewHarness) -> None:
+    values, found = transformers_output(B), chart(view)
+    counts, edges = np.histogram(values.astype(np.float32), 64)
+    assert found.edges == pytest.approx(edges.tolist(), rel=1e-5)
+    # By its last digit, a value next to an edge may be in the next bin.
+    assert np.abs(np.subtract(found.series[0].counts, counts)).sum() <= 4
+    assert sum(found.series[0].counts) == values.size
+    rows = statistics(view)
     for name, expected in (
-        ("mean", exact.mean()),
-        ("std", exact.std()),
-        ("min", exact.min()),
-        ("max", exact.max()),
-        ("rms", np.sqrt((exact**2).mean())),
+        ("mean", values.mean()),
+        ("std", values.std()),
+        ("min", values.min()),
+        ("max", values.max()),
+        ("rms", np.sqrt((values**2).mean())),
     ):
         assert rows[name][0] == pytest.approx(expected, rel=1e-4, abs=1e-6)
     assert (rows["elements"][0], rows["NaN"][0], rows["Inf"][0]) == (values.size, 0, 0)
     assert rows["shape"][0] == f"[1, {values.size // 1536}, 1536]"
-    assert chart.series[0].mean == rows["mean"][0]
-    header, _ = chart.table()
+    assert found.series[0].mean == rows["mean"][0]
+    header, _ = found.table()
     assert header == (f"Value of {PATH}, from", f"Value of {PATH}, to", "Elements")
 
 
-def test_counts_on_a_logarithmic_axis(shown: MainWindow) -> None:
-    before = chart_of(shown)
-    find(shown, QCheckBox, "logCounts").click()
-    after = chart_of(shown)
+def test_logarithmic_counts(view: ViewHarness) -> None:
+    before = chart(view)
+    view.click("logCounts")
+    after = chart(view)
     assert (before.is_log, after.is_log) == (False, True)
     assert before.series == after.series
 
 
-def test_both_runs_share_their_bins(shown: MainWindow, settle: Callable[[], None]) -> None:
-    shown.workspace.runs.keep()
-    shown.set_sentence(A, None)
-    shown.run()
-    settle()
-    shown.workspace.selection.select(PATH)
-    settle()
-    chart = chart_of(shown)
-    b, a = chart.series
-    values = plain_output(A), plain_output(B)
-    low, high = (f(f(part) for part in values) for f in (min, max))
-    assert (chart.edges[0], chart.edges[-1]) == pytest.approx((low, high), rel=1e-5)
-    assert (sum(b.counts), sum(a.counts)) == pytest.approx((1, 1))
-    find(shown, QCheckBox, "logCounts").click()
-    counted = chart_of(shown).series
-    assert [sum(bars.counts) for bars in counted] == [part.size for part in values]
-    rows = rows_of(shown)
-    assert rows["elements"] == (values[0].size, values[1].size, values[0].size - values[1].size)
-    find(shown, QToolButton, "difference").click()
-    settle()
-    (bars,) = chart_of(shown).series
-    parts = [np.array(one.counts) / sum(one.counts) for one in (b, a)]
+def test_both_runs_share_their_bins(view: ViewHarness) -> None:
+    view.keep()
+    view.run(A)
+    found = chart(view)
+    b, a = found.series
+    values = transformers_output(A), transformers_output(B)
+    limits = [f(f(part) for part in values) for f in (min, max)]
+    assert [found.edges[0], found.edges[-1]] == pytest.approx(limits, rel=1e-5)
+    assert (sum(b.counts), sum(a.counts)) == pytest.approx((1, 1))  # shares
+    sizes = [part.size for part in values]
+    assert statistics(view)["elements"] == (*sizes, sizes[0] - sizes[1])
+    view.click("logCounts")
+    assert [sum(bars.counts) for bars in chart(view).series] == sizes
+    view.compare("difference")
+    (bars,) = chart(view).series
+    parts = [np.array(each.counts) / sum(each.counts) for each in (b, a)]
     assert bars.counts == pytest.approx((parts[0] - parts[1]).tolist())
-    assert not find(shown, QCheckBox, "logCounts").isEnabled()
+    assert not view.is_enabled("logCounts")
 
 
-def test_the_old_histogram_stays_until_the_new_one_comes(
-    shown: MainWindow, settle: Callable[[], None]
-) -> None:
-    before = chart_of(shown)
-    shown.workspace.selection.select("encoder.layer.4.output")
-    assert chart_of(shown) is before
-    settle()
-    assert chart_of(shown) is not before
-    assert find(shown, HistogramPlot, "histogramPlot").chart is chart_of(shown)
+def test_the_last_histogram_stays_until_the_next_is_computed(view: ViewHarness) -> None:
+    before = chart(view)
+    view.workspace.selection.select("encoder.layer.4.output")
+    assert chart(view) is before
+    view.settle()
+    assert chart(view) is not before
 
 
-def test_a_folded_row_says_which_layer_is_shown(
-    shown: MainWindow, settle: Callable[[], None]
-) -> None:
-    shown.workspace.selection.select("encoder.layer[0–5]")
-    settle()
-    texts = [label.text() for label in panel(shown).findChildren(QLabel)]
-    assert "Output of encoder.layer.0, the first of 0–5" in texts
+def test_a_folded_row_shows_its_first_layer(view: ViewHarness) -> None:
+    view.workspace.selection.select("encoder.layer[0–5]")
+    view.settle()
+    assert view.title("histogramPlot") == "Output of encoder.layer.0, the first of 0–5"
 
 
-def test_a_list_of_modules_is_not_called(shown: MainWindow, settle: Callable[[], None]) -> None:
-    shown.workspace.selection.select("encoder.layer")
-    settle()
-    message = find(panel(shown), QLabel, "chartMessage")
-    assert "which is never called itself" in message.text()
-    assert message.isVisible()
-    assert not find(shown, QTableView, "statisticsTable").isVisible()
-    shown.workspace.selection.select(PATH)
-    settle()
-    assert find(shown, QTableView, "statisticsTable").isVisible()
-    assert chart_of(shown).series[0].total == rows_of(shown)["elements"][0]
-
-
-def test_nothing_of_a_run_that_is_gone_is_kept(
-    shown: MainWindow, settle: Callable[[], None]
-) -> None:
-    find(shown, QTabWidget, "runViews").setCurrentIndex(0)
-    shown.set_sentence(A, None)
-    shown.run()
-    settle()
-    assert find(shown, HistogramView).request.result is None
+def test_a_list_of_modules_leads_to_one_that_was_called(view: ViewHarness) -> None:
+    view.select("encoder.layer")
+    (message,) = view.messages()
+    assert "encoder.layer is a list, which is never called itself" in message
+    assert not view.is_visible("statisticsTable")
+    view.click("chartMessageAction")
+    assert view.place.path == "encoder.layer.0"
+    assert view.is_visible("statisticsTable")
+    assert chart(view).series[0].total == statistics(view)["elements"][0]

@@ -1,311 +1,345 @@
-"""What the head predicts, in the window: words, layers, classes and answers."""
+"""Predictions view: tokens, layers, classes and answers, and task heads that can be added."""
 
-import gc
-import weakref
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
+import torch
 import transformers
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QTableView,
-    QTabWidget,
-    QToolButton,
-)
+from PySide6.QtWidgets import QPushButton, QTableView, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.progress import Progress
-from bertviewer.core.util.text import as_sentence
+from bertviewer.core.util.progress import no_progress
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.jobs import model_jobs
 from bertviewer.ui.run import jobs
+from bertviewer.ui.run.predictions_view import offered_heads
 from bertviewer.ui.run.words_panel import WordsPanel
-from bertviewer.ui.shell.main_window import MainWindow
-from tests.ui.finding import find, last_run
-from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
-from tests.ui.run.trained import train
+from bertviewer.ui.state.pages import Page
+from tests.ui.run.conftest import MakeView
+from tests.ui.run.view_harness import PanelHarness, ViewHarness
 
-MEMORY = "not enough memory for what the head says"
-Settle = Callable[[], None]
+MASKED = "the cat [MASK] on the mat"
+SENTENCES = (
+    "the cat sat on the mat",
+    "this is a test sentence",
+    "the mat is a test",
+    "a cat sat on this test",
+)
 
-
-@pytest.fixture
-def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
-    return runner(window, settle, qtbot)
+Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
 def trained_folder(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(tmp_path_factory.mktemp("trained"), tiny_bert_folder)
+    """Return a masked-LM BERT of two layers that was trained on ``SENTENCES``."""
+    folder = tmp_path_factory.mktemp("trained")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_bert_folder)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(11)
+        model = transformers.BertForMaskedLM(
+            transformers.BertConfig(
+                vocab_size=200,
+                intermediate_size=64,
+                max_position_embeddings=64,
+                hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+                **sizes,
+            )
+        )
+        examples = [_masked_words(tokenizer, sentence) for sentence in SENTENCES]
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(60):
+            optimizer.zero_grad()
+            for ids, labels in examples:
+                model(input_ids=ids, labels=labels).loss.backward()
+            optimizer.step()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
-def column(window: MainWindow, name: str, title: str) -> list[Any]:
-    header, rows = table(window, name).table()
-    return [row[header.index(title)] for row in rows]
-
-
-def tokens_in(window: MainWindow) -> list[Any]:
-    return [row[1] for row in table(window, "predictionTable").table()[1]]
-
-
-def lens_lines(window: MainWindow) -> LineChart:
-    chart = find(window, LinePlot, "lensPlot").chart
-    assert chart is not None
-    return chart
-
-
-def test_a_masked_word_is_what_the_pipeline_says(
-    window: MainWindow, run: Run, trained_folder: Path
-) -> None:
-    run(MASKED, trained_folder)
-    said = transformers.pipeline("fill-mask", model=str(trained_folder))(MASKED, top_k=10)
-    assert tokens_in(window) == [one["token_str"] for one in said]
-    assert column(window, "predictionTable", "Probability") == pytest.approx(
-        [one["score"] for one in said], rel=1e-4
-    )
-    assert said[0]["token_str"] == "sat"
-    assert said[0]["score"] > 0.9
-    assert text(window, "predictionTitle") == "Predicted at [MASK] (3)"
-    assert text(window, "randomPredictions") == ""
-    # The last layer, which comes first, is the model's own.
-    first = table(window, "lensTable").rows[0]
-    assert [cell.value for cell in first[1:]] == [one["token_str"] for one in said[:5]]
-    chart = lens_lines(window)
-    assert chart.lines[0].label == "sat"
-    assert chart.lines[0].values[-1] == pytest.approx(said[0]["score"], rel=1e-4)
-
-
-def test_a_word_that_the_model_sees(
-    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
-) -> None:
-    run(MASKED, trained_folder)
-    window.workspace.selection.go(SelectionKey(token=2))
-    settle()
-    assert text(window, "predictionTitle") == "Predicted at cat (2)"
-    assert text(window, "predictionHint").startswith("Actual: cat, rank ")
-    assert "replace it with [MASK]" in text(window, "predictionHint")
-    assert lens_lines(window).lines[0].label == "cat (actual)"
-    find(window, QComboBox, "lensFigure").setCurrentIndex(1)
-    settle()
-    rank = column(window, "predictionTable", "Rank")[tokens_in(window).index("cat")]
-    assert lens_lines(window).lines[0].values[-1] == rank
-    assert lens_lines(window).is_log
-
-
-def test_a_layer_of_the_lens_selects_its_module_and_follows_the_tree(
-    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None], qtbot: QtBot
-) -> None:
-    run(MASKED, trained_folder)
-    lens = find(window, QTableView, "lensTable")
-    rect = lens.visualRect(lens.model().index(1, 2))
-    qtbot.mouseClick(lens.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
-    settle()
-    assert window.workspace.selection.place.path == "bert.encoder.layer.0"
-    window.workspace.selection.select("bert.encoder.layer.1.output")
-    settle()
-    assert [index.row() for index in lens.selectionModel().selectedRows()] == [0]
-    assert window.workspace.selection.place.path == "bert.encoder.layer.1.output"
-
-
-def test_masks_have_buttons(
-    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
-) -> None:
-    run("the [MASK] sat on the [MASK]", trained_folder)
-    assert window.workspace.selection.token == 2
-    buttons = {
-        button.text(): button
-        for button in find(window, WordsPanel).findChildren(QToolButton)
-        if button.text().isdigit()
-    }
-    assert sorted(buttons) == ["2", "6"]
-    buttons["6"].click()
-    settle()
-    assert window.workspace.selection.token == 6
-    assert text(window, "predictionTitle") == "Predicted at [MASK] (6)"
-    assert [name for name, button in buttons.items() if button.isChecked()] == ["6"]
-
-
-def test_run_a_beside_it(
-    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
-) -> None:
-    run(MASKED, trained_folder)
-    chances = dict(
-        zip(tokens_in(window), column(window, "predictionTable", "Probability"), strict=True)
-    )
-    window.workspace.runs.keep()
-    run("a test [MASK] on the mat")
-    tokens = tokens_in(window)
-    a, b, less = (
-        column(window, "predictionTable", f"{run}, Probability") for run in ("A", "B", "B − A")
-    )
-    found = dict(zip(tokens, a, strict=True))
-    assert {token: found[token] for token in chances} == chances
-    assert less == [y - x for x, y in zip(a, b, strict=True)]
-    assert {line.label[0] for line in lens_lines(window).lines} == {"A", "B"}
-    find(window, QToolButton, "lensA").click()
-    assert table(window, "lensTable").rows[0][1].value == "sat"
-    # [CLS] is in both; a word that A lacks has no partner.
-    window.workspace.selection.go(SelectionKey(token=1))
-    settle()
-    assert set(column(window, "predictionTable", "A, Probability")) == {None}
-    assert "this token is not in A" in text(window, "predictionHint")
-
-
-PLOTS = {
-    "sequence-classification": None,
-    "next-sentence": None,
-    "token-classification": "labelGrid",
-    "question-answering": "answerPlot",
-}
-
-
-@pytest.mark.parametrize("task", PLOTS)
-def test_classes(
-    window: MainWindow,
-    run: Run,
-    tiny_bert_folder: Path,
-    settle: Callable[[], None],
-    task: str,
-) -> None:
-    plot = PLOTS[task]
-    run("the cat sat on the mat", tiny_bert_folder, task, "this is a test")
-    outputs = last_run(window).outputs
-    rows = table(window, "classTable").rows
-    if plot is None:
-        assert column(window, "classTable", "Logit") == outputs["logits"][0].tolist()
-        assert sum(column(window, "classTable", "Probability")) == pytest.approx(1.0)
-        assert text(window, "classSummary")
-        assert table(window, "predictionTable").rows == ()
-        return
-    assert len(rows) == len(last_run(window).tokens)
-    shown = [
-        widget
-        for kind in (Heatmap, LinePlot)
-        for widget in window.findChildren(kind)
-        if widget.objectName() in ("labelGrid", "answerPlot") and widget.isVisible()
-    ]
-    assert [widget.objectName() for widget in shown] == [plot]
-    window.workspace.selection.go(SelectionKey(token=4))
-    settle()
-    classes = find(window, QTableView, "classTable")
-    assert [index.row() for index in classes.selectionModel().selectedRows()] == [4]
-    classes.selectRow(6)
-    assert window.workspace.selection.token == 6
-    # Beside itself as run A nothing differs.
-    window.workspace.runs.keep()
-    settle()
-    names = [name for name in table(window, "classTable").table()[0] if "B − A" in name]
-    assert names
-    assert {cell for name in names for cell in column(window, "classTable", name)} == {0.0}
-
-
-def test_pretraining_has_words_and_a_verdict(
-    window: MainWindow, run: Run, tiny_bert_folder: Path
-) -> None:
-    run(MASKED, tiny_bert_folder, "pretraining", "this is a test")
-    assert len(table(window, "predictionTable").rows) == 10
-    assert "The second text" in text(window, "classSummary")
-
-
-def test_nothing_of_a_run_that_is_gone_is_kept(
-    window: MainWindow, run: Run, tiny_bert_folder: Path, settle: Callable[[], None]
-) -> None:
-    # Words and classes beside one another.
-    run(MASKED, tiny_bert_folder, "pretraining", "this is a test")
-    find(window, QTabWidget, "runViews").setCurrentIndex(0)
-    # What a run is made of is gone when the run is.
-    gone = weakref.ref(last_run(window).hidden_states[0])
-    assert gone() is not None
-    window.set_sentence("a cat", None)
-    window.run()
-    settle()
-    gc.collect()
-    assert gone() is None
-    assert find(window, WordsPanel).request.result is None
+def _masked_words(tokenizer: Any, sentence: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the sentence with each of its words masked in turn, and the words as labels."""
+    ids = torch.tensor(tokenizer(sentence)["input_ids"])
+    words = range(1, len(ids) - 1)
+    masked = ids.repeat(len(words), 1)
+    labels = torch.full_like(masked, -100)
+    for row, place in enumerate(words):
+        labels[row, place] = ids[place]
+        masked[row, place] = tokenizer.mask_token_id
+    return masked, labels
 
 
 @pytest.fixture
-def predicted(
-    window: MainWindow, settle: Settle, qtbot: QtBot, tiny_bert_folder: Path
-) -> MainWindow:
-    """Return a window that shows what is predicted at a mask."""
-    runner(window, settle, qtbot)(MASKED, tiny_bert_folder)
-    return window
+def view(open_model: Open, make_view: MakeView, trained_folder: Path) -> ViewHarness:
+    """Return the view of the trained model's predictions at a mask."""
+    open_model(trained_folder, "masked-lm")
+    view = make_view(Page.PREDICTIONS)
+    view.run(MASKED)
+    return view
 
 
-def is_busy(window: MainWindow) -> bool:
-    return find(window, QProgressBar, "predictionProgress").isVisible()
+def last_run(view: ViewHarness) -> ActivationRun:
+    run = view.workspace.runs.run
+    assert run is not None
+    return run
 
 
-def message(window: MainWindow) -> str:
-    found = find(window, WordsPanel).findChild(QLabel, "predictionMessage")
-    assert isinstance(found, QLabel)
-    return found.text() if found.isVisible() else ""
+def tokens_in(view: ViewHarness) -> list[Any]:
+    return [row[1] for row in view.table("predictionTable").table()[1]]
 
 
-def test_while_it_is_computed_the_view_says_so(
-    predicted: MainWindow, settle: Settle, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+def probabilities(view: ViewHarness, prefix: str = "") -> dict[Any, Any]:
+    column = view.column("predictionTable", f"{prefix}Probability")
+    return dict(zip(tokens_in(view), column, strict=True))
+
+
+def lens_chart(view: ViewHarness) -> LineChart:
+    return view.chart("lensPlot", LineChart)
+
+
+def test_a_masked_word_is_what_the_pipeline_predicts(
+    view: ViewHarness, trained_folder: Path
 ) -> None:
-    may_go_on, real = Event(), jobs.predictions_job
-
-    def held(*arguments: Any) -> Any:
-        progress: Progress = arguments[-1]
-        while not may_go_on.wait(0.01):
-            progress(0, 0, "")
-        return real(*arguments)
-
-    monkeypatch.setattr(jobs, "predictions_job", held)
-    assert not is_busy(predicted)
-    predicted.workspace.selection.go(SelectionKey(token=2))
-    qtbot.waitUntil(partial(is_busy, predicted))
-    assert text(predicted, "predictionHint") == "Computing…"
-    # What was there before stays, under its own name.
-    assert text(predicted, "predictionTitle") == "Predicted at [MASK] (3)"
-    assert find(predicted, QTableView, "predictionTable").isVisible()
-    may_go_on.set()
-    settle()
-    assert not is_busy(predicted)
-    assert text(predicted, "predictionTitle") == "Predicted at cat (2)"
-    assert text(predicted, "predictionHint").startswith("Actual: cat")
+    predicted = transformers.pipeline("fill-mask", model=str(trained_folder))(MASKED, top_k=10)
+    expected = {each["token_str"]: each["score"] for each in predicted}
+    assert tokens_in(view) == [*expected]
+    assert probabilities(view) == pytest.approx(expected, rel=1e-4)
+    assert expected["sat"] > 0.9
+    assert view.text("predictionTitle") == "Predicted at [MASK] (3)"
+    assert view.text("randomPredictions") == ""
+    # The last layer, which comes first, gives the model's own output.
+    first = view.table("lensTable").rows[0]
+    assert [cell.value for cell in first[1:]] == [*expected][:5]
+    line = lens_chart(view).lines[0]
+    assert line.label == "sat"
+    assert line.values[-1] == pytest.approx(expected["sat"], rel=1e-4)
 
 
-def test_where_it_fails_the_view_says_why_and_offers_to_try_again(
-    predicted: MainWindow, settle: Settle, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+def test_a_token_that_is_not_masked(view: ViewHarness) -> None:
+    view.select(token=2)
+    assert view.text("predictionTitle") == "Predicted at cat (2)"
+    hint = view.text("predictionHint")
+    assert hint.startswith("Actual: cat, rank ")
+    assert "replace it with [MASK]" in hint
+    assert lens_chart(view).lines[0].label == "cat (actual)"
+    view.choose("lensFigure", "rank")
+    rank = view.column("predictionTable", "Rank")[tokens_in(view).index("cat")]
+    assert lens_chart(view).lines[0].values[-1] == rank
+    assert lens_chart(view).is_log
+
+
+def test_layers_of_the_lens_and_the_tree_follow_each_other(view: ViewHarness, qtbot: QtBot) -> None:
+    lens = view.find(QTableView, "lensTable")
+    place = lens.visualRect(lens.model().index(1, 2)).center()
+    qtbot.mouseClick(lens.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    view.settle()
+    assert view.place.path == "bert.encoder.layer.0"
+    view.select("bert.encoder.layer.1.output")
+    assert [index.row() for index in lens.selectionModel().selectedRows()] == [0]
+    assert view.place.path == "bert.encoder.layer.1.output"
+
+
+def test_each_mask_has_a_button(view: ViewHarness) -> None:
+    view.run("the [MASK] sat on the [MASK]")
+    assert view.place.token == 2
+    buttons = view.find(WordsPanel).findChildren(QToolButton)
+    masks = {button.text(): button for button in buttons if button.text().isdigit()}
+    assert sorted(masks) == ["2", "6"]
+    masks["6"].click()
+    view.settle()
+    assert view.place.token == 6
+    assert view.text("predictionTitle") == "Predicted at [MASK] (6)"
+    assert [name for name, button in masks.items() if button.isChecked()] == ["6"]
+
+
+@pytest.mark.parametrize("text", ["a test [MASK] on the mat", "the mat a [MASK] test"])
+def test_two_runs(view: ViewHarness, text: str) -> None:
+    """The mask of the second text is at another position than that of the baseline."""
+    before = probabilities(view)
+    view.keep()
+    view.run(text)
+    of_a = probabilities(view, "A, ")
+    assert {token: of_a[token] for token in before} == before
+    of_b, less = probabilities(view, "B, "), probabilities(view, "B − A, ")
+    assert less == {token: of_b[token] - of_a[token] for token in of_a}
+    assert {line.label[0] for line in lens_chart(view).lines} == {"A", "B"}
+    view.click("lensA")
+    assert view.table("lensTable").rows[0][1].value == "sat"
+    view.select(token=2)  # another token than in A
+    assert set(probabilities(view, "A, ").values()) == {None}
+    assert "this token is not in A" in view.text("predictionHint")
+
+
+@pytest.mark.parametrize(
+    ("task", "plot"),
+    [
+        ("sequence-classification", None),
+        ("next-sentence", None),
+        ("token-classification", "labelGrid"),
+        ("question-answering", "answerPlot"),
+    ],
+)
+def test_classes(
+    open_model: Open, make_view: MakeView, tiny_bert_folder: Path, task: str, plot: str | None
 ) -> None:
-    may_fail, real = Event(), jobs.predictions_job
+    open_model(tiny_bert_folder, task)
+    view = make_view(Page.PREDICTIONS)
+    run = view.run("the cat sat on the mat", "this is a test").run
+    assert run.source.random_tensors
+    assert view.text("randomPredictions").startswith("Random head")
+    plots = [*view.view.findChildren(Heatmap), *view.view.findChildren(LinePlot)]
+    visible = {each.objectName() for each in plots if each.isVisible()}
+    assert visible & {"labelGrid", "answerPlot"} == ({plot} if plot else set())
+    if plot is None:
+        assert view.column("classTable", "Logit") == run.outputs["logits"][0].tolist()
+        assert sum(view.column("classTable", "Probability")) == pytest.approx(1.0)
+        assert view.text("classSummary")
+        assert view.table("predictionTable").rows == ()
+        return
+    assert len(view.table("classTable").rows) == len(run.tokens)
+    view.select(token=4)
+    table = view.find(QTableView, "classTable")
+    assert [index.row() for index in table.selectionModel().selectedRows()] == [4]
+    table.selectRow(6)
+    assert view.place.token == 6
+    view.keep()  # nothing differs from the same run
+    differences = [name for name in view.table("classTable").table()[0] if "B − A" in name]
+    assert differences
+    assert {cell for name in differences for cell in view.column("classTable", name)} == {0.0}
 
-    def failing(*arguments: Any) -> Any:
-        progress: Progress = arguments[-1]
-        while not may_fail.wait(0.01):
-            progress(0, 0, "")
-        raise UserError(MEMORY)
 
-    monkeypatch.setattr(jobs, "predictions_job", failing)
-    predicted.workspace.selection.go(SelectionKey(token=2))
-    qtbot.waitUntil(partial(is_busy, predicted))
-    may_fail.set()
-    settle()
-    assert message(predicted) == as_sentence(MEMORY)
-    assert not is_busy(predicted)
-    # Nothing is left of the token before, nor of the wait.
-    assert text(predicted, "predictionTitle") == text(predicted, "predictionHint") == ""
-    assert not find(predicted, QTableView, "predictionTable").isVisible()
-    monkeypatch.setattr(jobs, "predictions_job", real)
-    again = find(predicted, QPushButton, "predictionMessageAction")
-    assert again.text() == "Try again"
-    again.click()
-    settle()
-    assert message(predicted) == ""
-    assert text(predicted, "predictionTitle") == "Predicted at cat (2)"
-    assert find(predicted, QTableView, "predictionTable").isVisible()
+def test_pretraining_has_tokens_and_classes(
+    open_model: Open, make_view: MakeView, tiny_bert_folder: Path
+) -> None:
+    open_model(tiny_bert_folder, "pretraining")
+    view = make_view(Page.PREDICTIONS)
+    view.run(MASKED, "this is a test")
+    assert len(view.table("predictionTable").rows) == 10
+    assert "The second text" in view.text("classSummary")
+
+
+def test_while_it_computes_the_last_predictions_stay_under_their_title(view: ViewHarness) -> None:
+    assert not view.is_visible("predictionProgress")
+    view.workspace.selection.go(SelectionKey(token=2))
+    view.view.refresh()
+    view.find(WordsPanel).request.late.emit()  # before the event loop can run the job
+    assert view.is_visible("predictionProgress")
+    assert view.text("predictionHint") == "Computing…"
+    assert view.text("predictionTitle") == "Predicted at [MASK] (3)"
+    assert view.is_visible("predictionTable")
+    view.settle()
+    assert not view.is_visible("predictionProgress")
+    assert view.text("predictionTitle") == "Predicted at cat (2)"
+
+
+def test_an_error_replaces_the_predictions_until_the_user_tries_again(
+    view: ViewHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise UserError("not enough memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "predictions_job", fail)
+        view.select(token=2)
+    assert view.text("predictionMessage") == "Not enough memory"
+    assert view.text("predictionTitle") == view.text("predictionHint") == ""
+    assert not view.is_visible("predictionTable")
+    assert view.find(QPushButton, "predictionMessageAction").text() == "Try again"
+    view.click("predictionMessageAction")
+    assert view.text("predictionMessage") == ""
+    assert view.text("predictionTitle") == "Predicted at cat (2)"
+    assert view.is_visible("predictionTable")
+
+
+def test_another_model_shows_nothing_of_the_last_one(
+    panel: PanelHarness, open_model: Open, tiny_bert_folder: Path
+) -> None:
+    open_model(tiny_bert_folder, "masked-lm")
+    panel.bring(Page.PREDICTIONS)
+    panel.run(MASKED)
+    assert panel.table("predictionTable").rows
+    open_model(tiny_bert_folder, "pretraining")
+    assert panel.table("predictionTable").rows == ()
+    assert panel.table("lensTable").rows == ()
+
+
+@pytest.mark.parametrize(
+    ("architectures", "heads", "offered"),
+    [
+        (["BertModel"], ("base", "masked-lm", "pretraining"), ("masked-lm",)),
+        (None, ("base", "pretraining"), ("pretraining",)),
+        (
+            ["BertForSequenceClassification"],
+            ("base", "masked-lm", "sequence-classification"),
+            ("sequence-classification", "masked-lm"),
+        ),
+        (["BertForMaskedLM"], ("base", "masked-lm"), ("masked-lm",)),
+        (["BertForNextSentencePrediction"], ("base",), ()),
+    ],
+)
+def test_offered_heads(
+    architectures: list[str] | None, heads: tuple[str, ...], offered: tuple[str, ...]
+) -> None:
+    assert offered_heads({"architectures": architectures}, heads) == offered
+
+
+@pytest.fixture
+def open_base(open_model: Open, make_view: MakeView) -> Callable[[Path], ViewHarness]:
+    """Return a function that opens a model without its head and runs a sentence."""
+
+    def open_base(folder: Path) -> ViewHarness:
+        model = open_model(folder)
+        view = make_view(Page.PREDICTIONS)
+        view.run(MASKED)
+        assert view.text("noPredictions") == "Looking for task heads in the checkpoint…"
+        view.workspace.random_heads = model_jobs.random_heads_job(model, no_progress)
+        view.workspace.heads_known.emit()
+        return view
+
+    return open_base
+
+
+def test_a_random_head_is_added_and_the_sentence_run_again(
+    open_base: Callable[[Path], ViewHarness], tiny_bert_folder: Path
+) -> None:
+    view = open_base(tiny_bert_folder)
+    assert "The checkpoint has no head for masked language modelling," in view.text("noPredictions")
+    button = view.find(QPushButton, "openHead-masked-lm")
+    assert button.text() == "Add a random masked language modelling head"
+    view.click("openHead-masked-lm")
+    assert last_run(view).source.task == "masked-lm"
+    assert last_run(view).sentence.text == MASKED
+    assert view.text("noPredictions") == ""
+    assert len(view.table("predictionTable").rows) == 10
+
+
+def test_a_head_of_the_checkpoint_is_not_called_random(
+    open_base: Callable[[Path], ViewHarness], trained_folder: Path
+) -> None:
+    view = open_base(trained_folder)
+    assert "random" not in view.text("noPredictions")
+    button = view.find(QPushButton, "openHead-masked-lm")
+    assert button.text() == "Add a masked language modelling head"
+    view.click("openHead-masked-lm")
+    assert view.text("randomPredictions") == ""
+
+
+def test_a_cancelled_head_runs_nothing_later(
+    open_base: Callable[[Path], ViewHarness], open_model: Open, tiny_bert_folder: Path
+) -> None:
+    view = open_base(tiny_bert_folder)
+    view.find(QPushButton, "openHead-masked-lm").click()
+    view.workspace.jobs.cancel()
+    view.settle()
+    open_model(tiny_bert_folder, "masked-lm")
+    assert view.workspace.runs.run is None

@@ -16,7 +16,7 @@ from bertviewer.ui.run.sentence_bar import HEIGHT
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run
-from tests.ui.run.layers_window import run
+from tests.ui.run.test_run_window import run
 
 
 def height(window: MainWindow) -> int:

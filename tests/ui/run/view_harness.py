@@ -1,17 +1,23 @@
-"""Harness that shows made-up runs in a view without a model."""
+"""Views of a run over a workspace, with made-up runs or those of an open model."""
 
-from typing import Any, cast
+from typing import Any
 
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.replay.recorded_run import RecordedRun
-from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.ui.jobs.model_jobs import Ran
+from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.run.run_view import RunView
+from bertviewer.ui.run.views import VIEWS, RunViews
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.views.pages import PageTabs
 from tests.charts.runs import LAYERS
+from tests.ui.harness import Harness
 
 
 def made_up_tree() -> TreeRow:
@@ -26,35 +32,86 @@ def _row(path: str, *children: TreeRow) -> TreeRow:
     return TreeRow(node, (), children, None)
 
 
-class ViewHarness:
-    """A visible view that is refreshed when runs or the selection change."""
+class RunHarness(Harness):
+    """Shows runs, and changes the selection."""
 
-    def __init__(self, view: RunView[Any], qtbot: QtBot) -> None:
-        self.view, self._qtbot = view, qtbot
-        self.workspace: Workspace = view.workspace
-        self.workspace.selection.set_tree(made_up_tree())
-        for signal in (
-            self.workspace.runs.run_changed,
-            self.workspace.runs.comparison_changed,
-            self.workspace.selection.row_changed,
-            self.workspace.selection.token_changed,
-        ):
-            signal.connect(lambda: self.workspace.deferred.add(view.refresh))
-        qtbot.addWidget(view)
-        view.resize(1000, 300)
-        view.show()
+    def run(self, text: str, pair: str | None = None) -> RecordedRun:
+        """Run a sentence through the open model."""
+        workspace = self.workspace
+        sentence = Sentence(text, pair)
+        workspace.next_run.set_sentence(sentence)
+        is_random = (
+            workspace.architecture.source.weights == "none" if workspace.architecture else False
+        )
+        workspace.run_sentence(sentence, random_weights=is_random)
+        self.settle()
+        assert workspace.runs.current is not None
+        return workspace.runs.current
 
-    def run(self, run: ActivationRun) -> None:
-        """Set the current run."""
-        self.workspace.show_run(Ran(RecordedRun(run, cast(Any, None)), None))
-        self.draw()
+    def show_run(self, run: ActivationRun | RecordedRun) -> None:
+        """Set the current run; a made-up one is like one that was loaded from a file."""
+        recorded = run if isinstance(run, RecordedRun) else RecordedRun(run, None)
+        self.workspace.show_run(Ran(recorded, None))
+        self.settle()
 
-    def keep(self, run: ActivationRun) -> None:
-        """Set the current run and the baseline."""
-        self.run(run)
+    def keep(self, run: ActivationRun | None = None) -> None:
+        """Make a run the baseline, the current one by default."""
+        if run is not None:
+            self.show_run(run)
         self.workspace.runs.keep()
-        self.draw()
+        self.settle()
 
-    def draw(self) -> None:
-        """Process all deferred calls."""
-        self._qtbot.waitUntil(lambda: not self.workspace.deferred.pending)
+    def compare(self, how: Any) -> None:
+        """Set how runs are compared: ``overlay`` or ``difference``."""
+        self.workspace.runs.compare(how)
+        self.settle()
+
+    def select(
+        self,
+        path: str | None = None,
+        token: int | None = None,
+        head: int | None = None,
+        feature: int | None = None,
+    ) -> None:
+        """Select a module, token, head or feature."""
+        self.workspace.selection.go(SelectionKey(path, token, head, feature))
+        self.settle()
+
+    @property
+    def place(self) -> SelectionKey:
+        """What is selected."""
+        return self.workspace.selection.place
+
+
+class ViewHarness(RunHarness):
+    """One view in its tab, which refreshes it as the window does."""
+
+    def __init__(self, page: Page, workspace: Workspace, qtbot: QtBot) -> None:
+        kind = next(kind for kind in VIEWS if kind.title == page)
+        self.tabs = PageTabs[RunView[Any]](
+            (kind,), workspace, lambda view: view.refresh(), context="views"
+        )
+        self.view = self.tabs.pages.current
+        self.tabs.resize(1000, 300)
+        super().__init__(self.tabs, workspace, qtbot)
+        if workspace.architecture is None:
+            workspace.selection.set_tree(made_up_tree())
+
+
+class PanelHarness(RunHarness):
+    """All that is shown below the sentence bar: tokens, the run's line, and all views."""
+
+    def __init__(self, workspace: Workspace, qtbot: QtBot) -> None:
+        panel = RunPanel(workspace)
+        panel.resize(1360, 500)
+        super().__init__(panel, workspace, qtbot)
+
+    @property
+    def views(self) -> RunViews:
+        """The tabs."""
+        return self.find(RunViews)
+
+    def bring(self, page: Page) -> None:
+        """Show a view."""
+        self.workspace.show_page(page)
+        self.settle()

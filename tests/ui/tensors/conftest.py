@@ -1,29 +1,34 @@
-"""The window with a small model open, or with the demo after a run."""
+"""The tab of tensors of a small model, or of the demo model after a run."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.shell.main_window import MainWindow
-from tests.ui.finding import show_tab
-from tests.ui.tensors.tensor_tab import LAYER, open_named, run_sentence
+from bertviewer.ui.state.workspace import Workspace
+from tests.ui.tensors.tensor_harness import TensorHarness
+
+LAYER = "encoder.layer.2"
 
 
 @pytest.fixture
-def tiny_window(
-    window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
-) -> MainWindow:
-    """Return the window with the small BERT open, its tensors' tab in sight."""
-    open_named(window, worker, qtbot, str(tiny_bert_folder))
-    return window
+def tiny(
+    open_model: Callable[..., object], workspace: Workspace, qtbot: QtBot, tiny_bert_folder: Path
+) -> TensorHarness:
+    """Return the tab of the tiny BERT."""
+    open_model(tiny_bert_folder)
+    return TensorHarness(workspace, qtbot)
 
 
 @pytest.fixture
-def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return the window with the demo, a run, and the tensors of a layer in sight."""
-    show_tab(demo_window, "Tensors")
-    demo_window.workspace.selection.select(LAYER)
-    run_sentence(demo_window, worker, "the bank by the river", qtbot)
-    return demo_window
+def recorded(
+    open_model: Callable[..., object], workspace: Workspace, qtbot: QtBot
+) -> TensorHarness:
+    """Return the tab with the output of a layer of the demo model."""
+    open_model("demo")
+    tab = TensorHarness(workspace, qtbot)
+    tab.select(LAYER)
+    tab.run("the bank by the river")
+    tab.inspect("output", "Output")
+    return tab

@@ -1,3 +1,5 @@
+"""Norms of rows and columns: sorted by any column, with bars."""
+
 import numpy as np
 from PySide6.QtCore import QPersistentModelIndex, Qt
 from pytestqt.modeltest import ModelTester
@@ -31,7 +33,7 @@ def test_norms_are_sorted_by_any_column(qtmodeltester: ModelTester) -> None:
     assert model.index_of(0) == 6
     model.sort(NAME, DOWN)
     assert column(model, NAME) == ["d", "c", "b", "a"]
-    # Others are sorted as those before.
+    # Other norms are sorted in the same way.
     model.show_norms(TensorPart(PART, Axis(TOKENS)), NORMS[::-1].copy(), is_rows=True)
     assert column(model, NAME) == ["d", "c", "b", "a"]
     header, rows = model.table()
@@ -55,7 +57,7 @@ def test_columns_have_no_tokens() -> None:
     assert model.headerData(0, Qt.Orientation.Horizontal) == "Column"
 
 
-def test_what_is_selected_stays_so_when_it_is_sorted() -> None:
+def test_indices_follow_their_rows_when_sorted() -> None:
     model = NormsModel()
     model.show_norms(TensorPart(PART, Axis(TOKENS)), NORMS, is_rows=True)
     held = QPersistentModelIndex(model.index(1, NORM))

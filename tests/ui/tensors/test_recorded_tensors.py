@@ -1,289 +1,260 @@
-"""Inputs and outputs of modules in the tab of tensors, for this run and the next ones."""
+"""Inputs, outputs and checked steps of a run in the tab of tensors."""
 
 import gc
 import json
 import weakref
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QLabel,
-    QTableView,
-)
+from PySide6.QtWidgets import QComboBox, QTableView
 from pytestqt.qtbot import QtBot
 from safetensors import safe_open
 
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.charts.tensor_charts import cell_text
+from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.plots.region_heatmap import RegionHeatmap
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.tensors.tab import TensorsTab
+from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tensors.views import SaveButton, TensorViews
-from tests.ui.finding import find, show_tab
-from tests.ui.tensors.tensor_tab import (
-    ACROSS,
-    HEATMAP,
-    HISTOGRAM,
-    LAYER,
-    NORMS,
-    VALUES,
-    cell,
-    cell_status,
-    has_values,
-    inspect_tensor,
-    listed_names,
-    open_named,
-    recorded_output,
-    row_titles,
-    run_sentence,
-    short_title,
-    show_view,
-    wait_until_idle,
-)
+from bertviewer.ui.views.links import show_step, show_values
+from tests.ui.tensors.conftest import LAYER
+from tests.ui.tensors.tensor_harness import TensorHarness
+from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, NORMS, VALUES
+
+CHECKED = "Verified: given, recomputed, difference"
 
 
-def test_what_a_layer_gave_stands_below_its_parameters(ready: MainWindow, qtbot: QtBot) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    listed = listed_names(window)
-    assert listed[0] == "Parameters"
-    assert listed[-4:] == ["Inputs", "hidden_states", "Output", "output"]
-    table = find(window, QTableView, "tensorTable").model()
-    assert [table.index(len(listed) - 1, column).data() for column in range(5)] == [
-        "output", "[1, 7, 384]", "[B, S, D]", "2,688", "float32",
-    ]  # fmt: skip
-    assert find(window, QLabel, "tensorTitle").text() == "output · [1, 7, 384]  float32"
-    assert row_titles(window)[:3] == ["0  [CLS]", "1  the", "2  bank"]
-    expected = recorded_output(window, LAYER)
-    assert cell(window, 2, 211) == cell_text(expected[2, 211].item())
-    values_table = find(window, QTableView, "valuesTable")
-    values_table.setCurrentIndex(values_table.model().index(2, 211))
-    assert cell_status(window).startswith("token 2 “bank”, feature 211  [0, 2, 211] = ")
+def test_inputs_and_outputs_are_listed_below_the_parameters(recorded: TensorHarness) -> None:
+    names = recorded.names()
+    assert names[0] == "Parameters"
+    assert names[-4:] == ["Inputs", "hidden_states", "Output", "output"]
+    model = recorded.listing.model()
+    assert [model.index(len(names) - 1, column).data() for column in range(5)] == [
+        *("output", "[1, 7, 384]", "[B, S, D]", "2,688", "float32"),
+    ]
+    assert recorded.tensor_title() == "output · [1, 7, 384]  float32"
+    assert recorded.row_titles()[:3] == ["0  [CLS]", "1  the", "2  bank"]
+    recorded.assert_cell(2, 211, recorded.recorded(LAYER)[2, 211])
+    recorded.values.setCurrentIndex(recorded.values.model().index(2, 211))
+    assert recorded.status().startswith("token 2 “bank”, feature 211  [0, 2, 211] = ")
 
 
-def test_all_views_show_it(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    expected = recorded_output(window, LAYER)
-    show_view(window, worker, qtbot, HEATMAP)
-    plot = find(window, RegionHeatmap, "tensorHeatmap")
-    qtbot.waitUntil(lambda: plot.chart is not None)
-    assert plot.chart is not None
-    assert plot.chart.rows[:3] == ("[CLS]", "the", "bank")
-    assert (plot.chart.y_title, plot.chart.x_title) == ("Token", "Feature")
-    assert plot.chart.row_keys[2] == SelectionKey(token=2)
-    show_view(window, worker, qtbot, HISTOGRAM)
-    statistics = find(window, QTableView, "tensorStatistics").model()
-    qtbot.waitUntil(lambda: statistics.rowCount() > 0)
-    mean = float(statistics.index(0, 1).data().replace("−", "-"))
+def test_all_views_of_an_output(recorded: TensorHarness) -> None:
+    expected = recorded.recorded(LAYER)
+    recorded.show_view(HEATMAP)
+    chart = recorded.find(RegionHeatmap, "tensorHeatmap").chart
+    assert chart is not None
+    assert chart.rows[:3] == ("[CLS]", "the", "bank")
+    assert (chart.y_title, chart.x_title) == ("Token", "Feature")
+    assert chart.row_keys[2] == SelectionKey(token=2)
+    recorded.show_view(HISTOGRAM)
+    mean = float(recorded.facts("tensorStatistics")["mean"].replace("−", "-"))
     assert mean == pytest.approx(expected.mean(dtype=float), rel=1e-3)
-    show_view(window, worker, qtbot, NORMS)
-    norms = find(window, QTableView, "normsTable").model()
-    qtbot.waitUntil(lambda: norms.rowCount() == 7)
+    recorded.show_view(NORMS)
+    norms = recorded.find(QTableView, "normsTable").model()
+    assert norms.rowCount() == 7
     assert norms.index(2, 1).data() == "bank"
 
 
-def test_a_token_is_read_downwards_and_is_the_windows_own(ready: MainWindow, qtbot: QtBot) -> None:
-    window, selection = ready, ready.workspace.selection
-    inspect_tensor(window, qtbot, "Output", "output")
-    choice = find(window, QComboBox, "tokenChoice")
-    assert [choice.itemText(row) for row in range(3)] == ["all tokens", "0  [CLS]", "1  the"]
-    choice.setCurrentIndex(6)
-    assert selection.token == 5
-    model = find(window, QTableView, "valuesTable").model()
-    assert (model.rowCount(), model.columnCount()) == (384, 1)
-    assert model.headerData(0, ACROSS) == "5 river"
-    assert cell(window, 211, 0) == cell_text(recorded_output(window, LAYER)[5, 211].item())
-    selection.go(SelectionKey(token=2))
-    assert model.headerData(0, ACROSS) == "2 bank"
-    # Of all tokens none is followed.
-    choice.setCurrentIndex(0)
-    selection.go(SelectionKey(token=3))
-    assert model.rowCount() == 7
-    assert choice.currentIndex() == 0
-
-
-def test_ids_are_read_token_by_token_after_a_single_token(ready: MainWindow, qtbot: QtBot) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    choice = find(window, QComboBox, "tokenChoice")
-    choice.setCurrentIndex(3)
-    window.workspace.selection.select("embeddings")
-    inspect_tensor(window, qtbot, "Inputs", "input_ids")
-    assert choice.isHidden()
-    model = find(window, QTableView, "valuesTable").model()
-    assert (model.rowCount(), model.columnCount()) == (7, 1)
-    assert row_titles(window)[:3] == ["0  [CLS]", "1  the", "2  bank"]
-    run = window.workspace.runs.run
+def test_a_single_token_is_a_column_and_the_selected_token(recorded: TensorHarness) -> None:
+    assert recorded.items("tokenChoice")[:3] == ["all tokens", "0  [CLS]", "1  the"]
+    recorded.choose("tokenChoice", "5  river")
+    assert recorded.place.token == 5
+    assert recorded.shape() == (384, 1)
+    assert recorded.column_title() == "5 river"
+    recorded.assert_cell(211, 0, recorded.recorded(LAYER)[5, 211])
+    recorded.select(token=2)
+    assert recorded.column_title() == "2 bank"
+    # Ids have no features: each token has a row, also after a single token.
+    recorded.select("embeddings")
+    recorded.inspect("input_ids", "Inputs")
+    assert recorded.find(QComboBox, "tokenChoice").isHidden()
+    assert recorded.shape() == (7, 1)
+    assert recorded.row_titles()[:3] == ["0  [CLS]", "1  the", "2  bank"]
+    run = recorded.workspace.runs.run
     assert run is not None
-    assert [int(cell(window, row, 0)) for row in range(7)] == [token.id for token in run.tokens]
+    assert [int(recorded.cell(row, 0)) for row in range(7)] == [token.id for token in run.tokens]
 
 
-def test_titles_are_passed_by_and_groups_are_sorted_by_themselves(
-    ready: MainWindow, qtbot: QtBot
+def test_all_tokens_do_not_follow_the_selected_one(recorded: TensorHarness) -> None:
+    recorded.select(token=3)
+    assert recorded.shape() == (7, 384)
+    assert recorded.chosen("tokenChoice") == "all tokens"
+
+
+def test_keys_skip_titles_and_groups_are_sorted_separately(
+    recorded: TensorHarness, qtbot: QtBot
 ) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    table = find(window, QTableView, "tensorTable")
-    row = listed_names(window).index("Inputs") + 1
+    before, table = recorded.names(), recorded.listing
+    row = before.index("Inputs") + 1
     table.setCurrentIndex(table.model().index(row, 0))
-    qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert table.currentIndex().row() == row + 2
-    qtbot.keyClick(table, Qt.Key.Key_Up)
-    assert table.currentIndex().row() == row
-    before = listed_names(window)
+    for key, expected in ((Qt.Key.Key_Down, row + 2), (Qt.Key.Key_Up, row)):
+        qtbot.keyClick(table, key)
+        assert table.currentIndex().row() == expected
     table.model().sort(0, Qt.SortOrder.DescendingOrder)
-    listed = listed_names(window)
-    assert listed[0] == "Parameters"
-    assert listed[-4:] == before[-4:]
-    end = listed.index("Inputs")
-    assert listed[1:end] == sorted(before[1:end], key=str.casefold, reverse=True)
+    names = recorded.names()
+    assert names[0] == "Parameters"
+    assert names[-4:] == before[-4:]
+    end = names.index("Inputs")
+    assert names[1:end] == sorted(before[1:end], key=str.casefold, reverse=True)
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".safetensors", ".csv"])
-def test_it_is_saved(ready: MainWindow, qtbot: QtBot, tmp_path: Path, suffix: str) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    assert find(window, SaveButton).isEnabled()
-    target = tmp_path / f"state{suffix}"
-    find(window, SaveButton).save(target)
-    qtbot.waitUntil(target.is_file)
-    qtbot.waitUntil(lambda: not window.workspace.jobs.activity)
-    expected = recorded_output(window, LAYER)
-    if suffix == ".npy":
-        np.testing.assert_array_equal(np.load(target), expected[None])
-    elif suffix == ".csv":
-        lines = target.read_text().splitlines()
-        assert lines[3].startswith("2,bank,")
-        read = [float(number) for number in lines[3].split(",")[2:]]
-        np.testing.assert_array_equal(np.array(read, np.float32), expected[2])
-    else:
-        with safe_open(target, "pt") as file:
-            assert torch.equal(file.get_tensor("output"), torch.from_numpy(expected[None]))
-            metadata = file.metadata()
-        assert metadata["sentence"] == "the bank by the river"
-        assert (metadata["module"], metadata["weights"]) == (LAYER, "pretrained")
-        assert json.loads(metadata["tokens"])[2] == "bank"
+def test_outputs_are_saved_with_their_origin(recorded: TensorHarness, tmp_path: Path) -> None:
+    expected = recorded.recorded(LAYER)
+    files = [tmp_path / f"state{suffix}" for suffix in (".npy", ".safetensors", ".csv")]
+    for file in files:
+        recorded.find(SaveButton).save(file)
+        recorded.settle()
+    np.testing.assert_array_equal(np.load(files[0]), expected[None])
+    with safe_open(files[1], "pt") as opened:
+        assert torch.equal(opened.get_tensor("output"), torch.from_numpy(expected[None]))
+        metadata = opened.metadata()
+    assert metadata["sentence"] == "the bank by the river"
+    assert (metadata["module"], metadata["weights"]) == (LAYER, "pretrained")
+    assert json.loads(metadata["tokens"])[2] == "bank"
+    line = files[2].read_text().splitlines()[3]
+    assert line.startswith("2,bank,")
+    numbers = np.array([float(number) for number in line.split(",")[2:]], np.float32)
+    np.testing.assert_array_equal(numbers, expected[2])
 
 
-def test_a_module_without_parameters_shows_what_it_gave(ready: MainWindow, qtbot: QtBot) -> None:
-    window = ready
-    window.workspace.selection.select(f"{LAYER}.intermediate.intermediate_act_fn")
-    qtbot.waitUntil(lambda: has_values(window) and short_title(window).startswith("output"))
-    assert listed_names(window) == ["Inputs", "input", "Output", "output"]
+def test_the_next_run_and_other_modules_are_followed(recorded: TensorHarness) -> None:
+    recorded.run("a boat")
+    assert recorded.row_titles() == ["0  [CLS]", "1  a", "2  boat", "3  [SEP]"]
+    recorded.assert_cell(2, 5, recorded.recorded(LAYER)[2, 5])
+    recorded.select("encoder.layer.4")
+    recorded.assert_cell(2, 5, recorded.recorded("encoder.layer.4")[2, 5])
+    # Without an output of that name, the first one is shown.
+    recorded.select("encoder.layer.4.attention.self")
+    assert recorded.tensor_title().startswith("output.0")
+    recorded.select(f"{LAYER}.intermediate.intermediate_act_fn")  # has no parameters
+    assert recorded.names() == ["Inputs", "input", "Output", "output"]
+    assert recorded.tensor_title().startswith("output")
+    recorded.select("encoder.layer")  # a list
+    message = "The last run did not call this module, or it returned no tensor."
+    assert any(message in text for text in recorded.texts())
+    assert "Output" not in recorded.names()
 
 
-def test_the_next_run_and_the_next_module_are_followed(
-    ready: MainWindow, worker: Worker, qtbot: QtBot
+def test_outputs_of_an_earlier_sentence_are_marked_and_parameters_are_not(
+    recorded: TensorHarness,
 ) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    run_sentence(window, worker, "a boat", qtbot)
-    qtbot.waitUntil(lambda: row_titles(window) == ["0  [CLS]", "1  a", "2  boat", "3  [SEP]"])
-    wait_until_idle(worker, qtbot)
-    expected = [recorded_output(window, path)[2, 5].item() for path in (LAYER, "encoder.layer.4")]
-    assert cell(window, 2, 5) == cell_text(expected[0])
-    window.workspace.selection.select("encoder.layer.4")
-    qtbot.waitUntil(lambda: cell(window, 2, 5) == cell_text(expected[1]))
-    # What is called otherwise there is the same side's first.
-    window.workspace.selection.select("encoder.layer.4.attention.self")
-    qtbot.waitUntil(lambda: short_title(window).startswith("output.0"))
+    next_run, stale = recorded.workspace.next_run, "Results are for an earlier sentence · output"
+    next_run.set_sentence(Sentence("another one"))
+    assert recorded.tensor_title().startswith(stale)
+    next_run.set_sentence(Sentence("the bank by the river"))
+    assert recorded.tensor_title().startswith("output")
+    recorded.inspect("output.dense.weight")
+    next_run.set_sentence(Sentence("another one"))
+    assert recorded.tensor_title().startswith("dense.weight")
 
 
-def test_what_is_typed_next_marks_the_values_as_old(ready: MainWindow, qtbot: QtBot) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    title = find(window, QLabel, "tensorTitle")
-    window.set_sentence("another one", None)
-    qtbot.waitUntil(lambda: title.text().startswith("Results are for an earlier sentence · output"))
-    window.set_sentence("the bank by the river", None)
-    qtbot.waitUntil(lambda: title.text().startswith("output"))
-    # A parameter is of no sentence.
-    inspect_tensor(window, qtbot, "Parameters", "output.dense.weight")
-    window.set_sentence("another one", None)
-    assert title.text().startswith("dense.weight")
-
-
-def test_a_module_that_was_not_called_says_so(ready: MainWindow, qtbot: QtBot) -> None:
-    window = ready
-    window.workspace.selection.select("encoder.layer")
-    summary = "The last run did not call this module, or it returned no tensor."
-    labels = find(window, TensorsTab).findChildren(QLabel)
-    qtbot.waitUntil(lambda: any(summary in label.text() for label in labels))
-    assert "Output" not in listed_names(window)
-
-
-def test_a_shared_layer_has_a_choice_of_its_calls(
-    window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
+def test_calls_of_a_shared_layer(
+    open_model: Callable[..., object], workspace: Workspace, qtbot: QtBot, tmp_path: Path
 ) -> None:
     sizes = {"vocab_size": 120, "embedding_size": 8, "hidden_size": 16, "intermediate_size": 20}
     config = {"model_type": "albert", "num_attention_heads": 2, "num_hidden_layers": 3, **sizes}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    open_named(window, worker, qtbot, str(tmp_path / "config.json"))
-    path = "encoder.albert_layer_groups.0.albert_layers.0"
-    run_sentence(window, worker, "a test", qtbot)
-    window.workspace.selection.select(path)
-    inspect_tensor(window, qtbot, "Output", "output")
-    assert find(window, QLabel, "tensorTitle").text().startswith("Random weights · output")
-    choice = find(window, QComboBox, "callChoice")
-    assert choice.count() == 3
-    assert choice.itemText(2) == "call 2 of 3"
-    wait_until_idle(worker, qtbot)
-    expected = [cell_text(recorded_output(window, path, call)[1, 3].item()) for call in range(3)]
-    assert len(set(expected)) == 3
-
-    def is_of(call: int) -> bool:
-        return cell(window, 1, 3) == expected[call]
-
+    open_model(tmp_path / "config.json")
+    tab, path = TensorHarness(workspace, qtbot), "encoder.albert_layer_groups.0.albert_layers.0"
+    tab.run("a test")
+    tab.select(path)
+    tab.inspect("output", "Output")
+    assert tab.tensor_title().startswith("Random weights · output")
+    assert tab.items("callChoice") == [f"call {number} of 3" for number in range(3)]
+    outputs = [tab.recorded(path, call)[1, 3] for call in range(3)]
+    assert len(set(outputs)) == 3
     for call in (2, 1):
-        choice.setCurrentIndex(call)
-        qtbot.waitUntil(partial(is_of, call))
-    window.workspace.selection.select("embeddings")
-    qtbot.waitUntil(choice.isHidden)
+        tab.choose("callChoice", f"call {call} of 3")
+        tab.assert_cell(1, 3, outputs[call])
+    tab.select("embeddings")
+    assert tab.find(QComboBox, "callChoice").isHidden()
 
 
-def test_what_was_looked_at_before_is_not_kept(
-    ready: MainWindow, worker: Worker, qtbot: QtBot
-) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
+def assert_released(reference: "weakref.ref[Any]") -> None:
+    gc.collect()
+    assert reference() is None
+
+
+def test_values_of_another_tensor_are_not_kept(recorded: TensorHarness) -> None:
     for number in (HEATMAP, HISTOGRAM, NORMS, VALUES):
-        show_view(window, worker, qtbot, number)
-    part = find(window, TensorViews).part
+        recorded.show_view(number)
+    part = recorded.find(TensorViews).part
     assert part is not None
     assert part.matrix.values.elements is not None
-    before = weakref.ref(part.matrix.values.elements)
+    reference = weakref.ref(part.matrix.values.elements)
     del part
-    inspect_tensor(window, qtbot, "Inputs", "hidden_states")
-    qtbot.waitUntil(lambda: not worker.busy)
-
-    def is_gone() -> bool:
-        gc.collect()
-        return before() is None
-
-    qtbot.waitUntil(is_gone)
+    recorded.inspect("hidden_states", "Inputs")
+    assert_released(reference)
 
 
-def test_nothing_is_kept_of_a_run_that_was_replaced(
-    ready: MainWindow, worker: Worker, qtbot: QtBot
-) -> None:
-    window = ready
-    inspect_tensor(window, qtbot, "Output", "output")
-    show_tab(window, "Map")
-    before = weakref.ref(window.workspace.runs.current.kept)  # type: ignore[union-attr]
-    run_sentence(window, worker, "another one", qtbot)
+def test_a_hidden_tab_keeps_nothing_of_a_replaced_run(recorded: TensorHarness) -> None:
+    current = recorded.workspace.runs.current
+    assert current is not None
+    reference = weakref.ref(current.kept)
+    del current
+    recorded.widget.hide()
+    recorded.run("another one")
+    assert_released(reference)
+    recorded.widget.show()
+    recorded.settle()
+    assert recorded.row_titles()[1] == "1  another"
 
-    def is_gone() -> bool:
-        gc.collect()
-        return before() is None
 
-    qtbot.waitUntil(is_gone)
-    show_tab(window, "Tensors")
-    inspect_tensor(window, qtbot, "Output", "output")
-    assert row_titles(window)[1] == "1  another"
+def test_a_checked_step_has_three_values_for_each_element(recorded: TensorHarness) -> None:
+    workspace = recorded.workspace
+    workspace.check(LAYER)
+    recorded.settle()
+    recorded.inspect("= next hidden state", CHECKED)
+    step = next(s for s in workspace.runs.checks[LAYER].steps if s.step == "= next hidden state")
+    text = recorded.text("largestDifferenceText")
+    assert text.startswith(f"Max difference {step.max_abs_error:.3g}".replace("-", "−"))
+    assert text.endswith(f"tolerance {step.tolerance:.3g}".replace("-", "−"))
+    assert recorded.shape() == (7, 3 * 384)
+    table = recorded.values
+    row, column = table.currentIndex().row(), table.currentIndex().column()
+    feature = column // 3
+    assert [recorded.column_title(column + n) for n in range(3)] == [
+        *(f"{feature} {word}" for word in ("given", "recomputed", "difference")),
+    ]
+    assert f"[0, {row}, {feature}] token {row} “" in text
+    recorded.assert_cell(row, column, recorded.recorded(LAYER)[row, feature])
+    difference = abs(float(recorded.cell(row, column + 2).replace("−", "-")))
+    assert difference == pytest.approx(step.max_abs_error, rel=1e-3)
+    # The button goes there from another element, and from another token.
+    other = (row + 1) % 7
+    table.setCurrentIndex(table.model().index(other, 0))
+    recorded.click("largestDifference")
+    assert (table.currentIndex().row(), table.currentIndex().column()) == (row, column)
+    recorded.find(QComboBox, "tokenChoice").setCurrentIndex(other + 1)
+    assert [recorded.column_title(n) for n in range(3)] == ["given", "recomputed", "difference"]
+    recorded.click("largestDifference")
+    assert recorded.find(QComboBox, "tokenChoice").currentIndex() == row + 1
+    assert table.currentIndex().row() == feature
+    # The other views show one of the three.
+    assert recorded.chosen("comparedChoice") == "difference"
+    recorded.choose("comparedChoice", "given")
+    part = recorded.find(TensorViews).part
+    assert part is not None
+    assert part.matrix.values.dtype == "float32"
+
+
+def test_other_views_lead_to_values(recorded: TensorHarness) -> None:
+    workspace = recorded.workspace
+    path = f"{LAYER}.output.LayerNorm"
+    recorded.select(path)
+    workspace.check(path)
+    recorded.settle()
+    show_step(workspace, workspace.runs.checks[path].steps[-1])
+    recorded.settle()
+    assert "verified: output" in recorded.tensor_title()
+    assert recorded.is_visible("largestDifferenceText")
+    show_values(workspace, SelectionKey("encoder.layer.4", 2))
+    recorded.settle()
+    assert (recorded.place.path, recorded.place.token) == ("encoder.layer.4", 2)
+    assert (recorded.column_title(), recorded.shape()) == ("2 bank", (384, 1))
+    recorded.assert_cell(7, 0, recorded.recorded("encoder.layer.4")[2, 7])

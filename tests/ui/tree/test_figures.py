@@ -1,13 +1,13 @@
-"""What costs and runs say about the rows of a tree, and what filters find by it."""
+"""Shapes, multiply-adds and statistics of the tree's rows, and filters that use them."""
 
 import pytest
 
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.state.selection import find
 from bertviewer.ui.tree.figures import TreeFigures
@@ -32,7 +32,7 @@ def hits(architecture: Architecture, text: str, figures: TreeFigures | None = No
     return [rows.items[number].key for number in rows.hits_in_order()]
 
 
-def test_shapes_have_letters_for_what_hangs_on_the_sentence() -> None:
+def test_output_shapes_have_symbols_before_a_run() -> None:
     architecture = derived("bert-base-uncased")
     tree, figures = fold(architecture), TreeFigures(architecture)
     assert figures.output(row_of(tree, "encoder.layer[0–11]")) == ("S", "768")
@@ -42,8 +42,8 @@ def test_shapes_have_letters_for_what_hangs_on_the_sentence() -> None:
     assert figures.outputs() >= {("S", "768"), ("S", "3072"), ("768",)}
 
 
-def test_a_run_puts_numbers_in(demo_source: ModelSource) -> None:
-    opened = open_model(demo_source)
+def test_values_of_a_run(opened_demo: LoadedModel) -> None:
+    opened = opened_demo
     run = run_sentence(opened, Sentence("a test"))
     tree = fold(opened.architecture)
     figures = TreeFigures(opened.architecture, run)
@@ -54,7 +54,7 @@ def test_a_run_puts_numbers_in(demo_source: ModelSource) -> None:
     assert measured is not None
     assert figures.statistic(layer, "std") == measured.statistics.std
     assert figures.macs(layer) == measured.macs
-    # All members together compute; what they gave is not one thing.
+    # Multiply-adds of members are added up; their outputs have no common statistic.
     assert figures.macs(folded) == 6 * (measured.macs or 0)
     assert figures.statistic(folded, "std") is None
     wanted = hits(opened.architecture, "std>0.6 class:BertLayer", figures)
@@ -64,13 +64,13 @@ def test_a_run_puts_numbers_in(demo_source: ModelSource) -> None:
         if module.class_name == "BertLayer" and (module.statistics.std or 0) > 0.6
     ]
     assert hits(opened.architecture, "nan>0", figures) == []
-    assert hits(opened.architecture, "std>0") == []  # before a run nothing is known
+    assert hits(opened.architecture, "std>0") == []  # unknown before a run
 
 
-def test_multiply_adds_follow_from_formulas() -> None:
+def test_multiply_adds_by_formula() -> None:
     architecture = derived("bert-base-uncased")
     tree, figures = fold(architecture), TreeFigures(architecture)
-    # For 128 tokens, as torch's flop counter has it.
+    # For 128 tokens, by torch's FLOP counter.
     assert figures.macs(row_of(tree, "")) == 22_348_431_360 // 2
     found = hits(architecture, "macs>200M class:Linear layer:3")
     assert found == ["encoder.layer.3.intermediate.dense", "encoder.layer.3.output.dense"]
@@ -87,7 +87,7 @@ def test_multiply_adds_follow_from_formulas() -> None:
             for name in ("self.query", "self.key", "self.value", "output.dense")
         ]),
         ("trainable:no", []),
-        # Folded layers are told by their members.
+        # Members match instead of folded layers.
         ("class=BertLayer layer:0-1", ["encoder.layer.0", "encoder.layer.1"]),
         ('"12 × bertlayer"', ["encoder.layer[0–11]"]),
     ],

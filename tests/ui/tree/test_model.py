@@ -1,56 +1,55 @@
+"""Model of the module tree: folded layers, filters, and texts."""
+
 import pytest
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QModelIndex
 from pytestqt.modeltest import ModelTester
 
-from bertviewer.core.loading.opening import open_model
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.parsing import parse_source
-from bertviewer.plots.fonts import weighted
-from bertviewer.ui.tensors.tensor_list import Group, TensorListModel
 from bertviewer.ui.tree.columns import COLUMNS, OUTPUT_SHAPE, PARAMETERS, SHARE
 from bertviewer.ui.tree.model import ModuleTreeModel
-from bertviewer.ui.widgets.tables import Column, Row, TableModel
-from tests.core.opened import derived, plain
+from tests.core.opened import plain
 
 NOWHERE = QModelIndex()
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])
-def test_the_tree_is_a_sound_model(qtmodeltester: ModelTester, name: str) -> None:
+def test_the_model_is_consistent(qtmodeltester: ModelTester, name: str) -> None:
     model = ModuleTreeModel()
     qtmodeltester.check(model)
-    model.set_tree(fold(open_model(parse_source(name)).architecture))
+    model.set_tree(fold(plain(name)))
     qtmodeltester.check(model)
     for text in ("attention", "no such module", ""):
         model.set_filter(text)
-        model.set_statistic("mean")  # it tells of figures, though no row may be left
+        model.set_statistic("mean")
         qtmodeltester.check(model)
     model.set_tree(None)
     qtmodeltester.check(model)
-    assert model.rowCount() == 0
     model.set_filter("attention")
     assert model.rowCount() == 0
 
 
-def test_layers_are_folded_into_one_row() -> None:
+@pytest.fixture
+def bert() -> ModuleTreeModel:
     model = ModuleTreeModel()
-    model.set_tree(fold(open_model(parse_source("bert-base-uncased")).architecture))
-    folded = model.index_of("encoder.layer[0–11]")
+    model.set_tree(fold(plain("bert-base-uncased")))
+    return model
+
+
+def test_layers_are_members_of_a_folded_row(bert: ModuleTreeModel) -> None:
+    folded = bert.index_of("encoder.layer[0–11]")
     assert folded.data() == "0–11"
     assert folded.siblingAtColumn(PARAMETERS).data() == "85,054,464"
     assert folded.siblingAtColumn(SHARE).data() == "77.69%"
-    assert model.rowCount(folded) == 12
-    layer = model.index_of("encoder.layer.7")
-    assert layer.parent() == folded
-    assert model.index_of("no such row") == QModelIndex()
+    assert bert.rowCount(folded) == 12
+    assert bert.index_of("encoder.layer.7").parent() == folded
+    assert bert.index_of("no such row") == NOWHERE
 
 
 def shown(model: ModuleTreeModel, parent: QModelIndex = NOWHERE) -> list[str]:
-    """Return the keys of all rows below one, from the top on."""
+    """Return the keys of all rows below one from the top down, and check their indices."""
     keys = []
     for number in range(model.rowCount(parent)):
         index = model.index(number, 0, parent)
@@ -66,90 +65,46 @@ def shown(model: ModuleTreeModel, parent: QModelIndex = NOWHERE) -> list[str]:
 @pytest.mark.parametrize(
     "text", ["query", "LAYERNORM", "layer.1", "12 × bertlayer", "BertModel", "[0–11]", "zzz", ""]
 )
-def test_a_filter_leaves_matches_and_what_is_above_them(text: str) -> None:
-    model = ModuleTreeModel()
-    architecture = plain("bert-base-uncased")
-    tree = fold(architecture)
-    model.set_tree(tree)
-    found = shown(model)
-    assert len(found) == len(architecture.modules) + 1
+def test_a_filter_leaves_matches_and_their_ancestors(bert: ModuleTreeModel, text: str) -> None:
+    architecture, before = plain("bert-base-uncased"), shown(bert)
+    assert len(before) == len(architecture.modules) + 1
 
     def matches(row: TreeRow) -> list[str]:
         below = [key for child in row.members or row.children for key in matches(child)]
         is_match = text.lower() in f"{row.key} {row.class_label}".lower()
         return [row.key, *below] if is_match or below else []
 
-    model.set_filter(text)
-    assert shown(model) == matches(tree)
-    model.set_filter("")
-    assert shown(model) == found
+    bert.set_filter(text)
+    assert shown(bert) == matches(fold(architecture))
+    bert.set_filter("")
+    assert shown(bert) == before
 
 
-def test_a_row_that_the_filter_hides_has_no_place() -> None:
-    model = ModuleTreeModel()
-    model.set_tree(fold(plain("bert-base-uncased")))
-    model.set_filter("encoder.layer.7.output")
-    assert not model.index_of("encoder.layer.6").isValid()
-    layer = model.index_of("encoder.layer.7")
+def test_hidden_rows_have_no_index_and_another_tree_no_filter(bert: ModuleTreeModel) -> None:
+    bert.set_filter("encoder.layer.7.output")
+    assert not bert.index_of("encoder.layer.6").isValid()
+    layer = bert.index_of("encoder.layer.7")
     assert layer.row() == 0
-    assert model.rowCount(layer.parent()) == 1
-    assert model.rowCount(layer) == 1
-    model.set_tree(fold(plain("gpt2")))
-    assert model.index_of("h.6").row() == 6
+    assert bert.rowCount(layer.parent()) == bert.rowCount(layer) == 1
+    bert.set_tree(fold(plain("gpt2")))
+    assert bert.index_of("h.6").row() == 6
 
 
-def test_all_texts_of_a_column_are_known() -> None:
-    model = ModuleTreeModel()
-    model.set_tree(fold(plain("bert-base-uncased")))
-    keys = shown(model)
+def test_the_distinct_texts_of_a_column(bert: ModuleTreeModel) -> None:
+    keys = shown(bert)
     for column in range(1, len(COLUMNS)):
-        texts = {model.index_of(key).siblingAtColumn(column).data() for key in keys}
-        assert model.texts(column) | {""} == texts | {""}
+        texts = {bert.index_of(key).siblingAtColumn(column).data() for key in keys}
+        assert bert.texts(column) | {""} == texts | {""}
 
 
-def test_output_shapes_come_with_a_run(demo_source: ModelSource) -> None:
-    opened = open_model(demo_source)
+def test_a_run_sets_output_shapes(opened_demo: LoadedModel) -> None:
     model = ModuleTreeModel()
-    model.set_tree(fold(opened.architecture))
+    model.set_tree(fold(opened_demo.architecture))
     index = model.index_of("pooler").siblingAtColumn(OUTPUT_SHAPE)
     assert index.data() == ""
     changed: list[QModelIndex] = []
     model.dataChanged.connect(lambda top, _bottom: changed.append(top))
-    model.set_figures(opened.architecture, run_sentence(opened, Sentence("a test")), None)
+    run = run_sentence(opened_demo, Sentence("a test"))
+    model.set_figures(opened_demo.architecture, run, None)
     assert index.data() == "[1, 384]"
     assert changed
-
-
-@pytest.mark.usefixtures("nothing_was_seen")
-def test_the_tensor_table_is_a_sound_model(
-    qtmodeltester: ModelTester, demo_source: ModelSource
-) -> None:
-    architecture = open_model(parse_source("demo", "masked-lm")).architecture
-    model = TensorListModel()
-    qtmodeltester.check(model)
-    model.set_groups([Group("", architecture.tensors_below("cls"))], "cls.", architecture.source)
-    qtmodeltester.check(model)
-    rows = [[model.index(r, c).data() for c in range(7)] for r in range(model.rowCount())]
-    assert rows[0] == [
-        "predictions.bias", "[30522]", "", "30,522", "float32", "yes",
-        "not in the checkpoint (random)",
-    ]  # fmt: skip
-    notes = {row[0]: row[6] for row in rows}
-    assert "bert.embeddings.word_embeddings.weight" in notes["predictions.decoder.weight"]
-    assert model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole) == "cls.predictions.bias"
-
-
-def test_shapes_in_symbols_are_written_for_people() -> None:
-    model = TensorListModel()
-    model.set_groups([Group("", derived("gpt2").tensors_below("h.0.attn"))], "h.0.attn.")
-    shapes = {model.index(row, 0).data(): model.index(row, 2).data() for row in range(4)}
-    assert shapes["c_attn.weight"] == "[D, 3·D]"
-    assert shapes["c_proj.weight"] == "[D, D]"
-
-
-def test_a_table_of_texts_is_a_sound_model(qtmodeltester: ModelTester) -> None:
-    model = TableModel((Column("Key"), Column("Value", is_number=True)))
-    model.set_rows([Row(("a", "1")), Row(("b", "2"), is_bold=True)])
-    qtmodeltester.check(model)
-    assert model.index(1, 0).data(Qt.ItemDataRole.FontRole) == weighted(QGuiApplication.font())
-    assert model.index(0, 0).data(Qt.ItemDataRole.FontRole) is None

@@ -1,6 +1,7 @@
-"""Groups of named facts: what changes between two of them, and what stays where it is."""
+"""Groups of named facts, which reuse the labels of the groups before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QScrollArea
@@ -22,11 +23,15 @@ def view(qtbot: QtBot) -> FactsView:
     return view
 
 
-def shown(view: FactsView) -> list[str]:
-    """The texts as a reader meets them: from the top down, from the left to the right."""
-    QApplication.processEvents()  # the labels get their places
+def visible_labels(view: FactsView) -> list[QLabel]:
+    """Return the visible labels in reading order."""
+    QApplication.processEvents()  # they get their positions
     labels = [label for label in view.findChildren(QLabel) if label.isVisible()]
-    return [label.text() for label in sorted(labels, key=lambda label: (label.y(), label.x()))]
+    return sorted(labels, key=lambda label: (label.y(), label.x()))
+
+
+def texts(view: FactsView) -> list[str]:
+    return [label.text() for label in visible_labels(view)]
 
 
 def words(groups: Sequence[FactGroup]) -> list[str]:
@@ -48,40 +53,54 @@ def words(groups: Sequence[FactGroup]) -> list[str]:
         ([CONFIGURATION], [PLACE, RUN]),
     ],
 )
-def test_groups_in_place_of_those_before(
+def test_groups_replace_those_before(
     view: FactsView, before: list[FactGroup], after: list[FactGroup]
 ) -> None:
     view.show_groups(before)
-    assert shown(view) == words(before)
+    assert texts(view) == words(before)
     view.show_groups(after)
-    assert shown(view) == words(after)
+    assert texts(view) == words(after)
 
 
-def test_lines_above_those_that_come_are_the_same_labels(view: FactsView) -> None:
+def test_labels_are_reused(view: FactsView) -> None:
     view.show_groups([PLACE, CONFIGURATION])
     above = view.findChildren(QLabel)[:5]
     view.show_groups([PLACE, RUN, CONFIGURATION])
     assert view.findChildren(QLabel)[:5] == above
+    before = set(view.findChildren(QLabel))
+    nameless = FactGroup("", [("", "one line that has no name")])
+    view.show_groups([nameless, CONFIGURATION, RUN])
+    assert len(set(visible_labels(view)) - before) == 1
+    assert texts(view) == ["one line that has no name", *words([CONFIGURATION, RUN])]
 
 
-def test_lines_stand_close_whatever_was_there_before(view: FactsView) -> None:
-    view.resize(300, 600)
-    view.show_groups([PLACE])
-    QApplication.processEvents()
-    below = view.findChildren(QLabel)[-1].geometry().bottom()
-    view.show_groups([PLACE, RUN, CONFIGURATION])
-    view.show_groups([PLACE])
-    QApplication.processEvents()
-    assert view.findChildren(QLabel)[-1].geometry().bottom() == below
-
-
-def test_widgets_are_exchanged_with_their_lines(view: FactsView) -> None:
+def test_widgets_are_replaced_with_their_facts(view: FactsView) -> None:
     for name in ("first", "second"):
         view.show_groups([FactGroup("", [("", QPushButton(name))])])
         assert [button.text() for button in view.findChildren(QPushButton)] == [name]
 
 
-def test_the_page_stays_where_it_was_scrolled_to(qtbot: QtBot) -> None:
+def test_layout(view: FactsView, image: Callable[[str, Any], None]) -> None:
+    """Lines stay together in a high view whatever was shown before."""
+    view.resize(300, 260)
+    long = FactGroup("Long", [("a name that takes a line", "of its value"), ("V", "word" * 12)])
+    view.show_groups([PLACE, long, CONFIGURATION])
+    image("facts", view)
+    view.show_groups([PLACE])
+    bottom = visible_labels(view)[-1].geometry().bottom()
+    view.show_groups([PLACE, RUN, CONFIGURATION])
+    view.show_groups([PLACE])
+    assert visible_labels(view)[-1].geometry().bottom() == bottom < 100
+
+
+def test_nothing_widens_the_page(view: FactsView) -> None:
+    box = QCheckBox("Write " + ", ".join(f"letter_{n} as another" for n in range(9)))
+    long = FactGroup("A heading of " + "many " * 20, [("", box), ("name", "value" * 40)])
+    view.show_groups([PLACE, long])
+    assert view.minimumSizeHint().width() < 200
+
+
+def test_the_scroll_position_stays(qtbot: QtBot) -> None:
     view, area = FactsView(), QScrollArea()
     qtbot.addWidget(area)
     area.setWidgetResizable(True)
@@ -95,20 +114,3 @@ def test_the_page_stays_where_it_was_scrolled_to(qtbot: QtBot) -> None:
     view.show_groups([many, RUN, CONFIGURATION])
     QApplication.processEvents()
     assert area.verticalScrollBar().value() == 200
-
-
-def test_labels_are_used_again_below_lines_that_are_others(view: FactsView) -> None:
-    view.show_groups([PLACE, RUN, CONFIGURATION])
-    before = set(view.findChildren(QLabel))
-    made = FactGroup("", [("", "one line that has no name")])
-    view.show_groups([made, CONFIGURATION, RUN])
-    labels = {label for label in view.findChildren(QLabel) if label.isVisible()}
-    assert len(labels - before) == 1
-    assert shown(view) == ["one line that has no name", *words([CONFIGURATION, RUN])]
-
-
-def test_nothing_makes_the_page_wider_than_its_names(view: FactsView) -> None:
-    box = QCheckBox("Write " + ", ".join(f"letter_{n} as another" for n in range(9)))
-    long = FactGroup("A heading of " + "many " * 20, [("", box), ("name", "value" * 40)])
-    view.show_groups([PLACE, long])
-    assert view.minimumSizeHint().width() < 200

@@ -1,4 +1,4 @@
-"""Elided labels, and tooltips that show plain text literally."""
+"""Elided labels, and tooltips of plain text."""
 
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
@@ -9,8 +9,14 @@ from bertviewer.ui.widgets.labels import ElidedLabel, plain_tooltip
 TEXT = "bank looks most at <s> & the river"
 
 
+def plain_text(tooltip: str) -> str:
+    """Return the text that a tooltip shows."""
+    is_html = tooltip.startswith("<p>")
+    return QTextDocumentFragment.fromHtml(tooltip).toPlainText() if is_html else tooltip
+
+
 @pytest.mark.parametrize(
-    ("tip", "wide", "cut"),
+    ("tooltip", "whole", "elided"),
     [
         ("", "", TEXT),
         ("what it means", "what it means", f"{TEXT}\nwhat it means"),
@@ -18,35 +24,27 @@ TEXT = "bank looks most at <s> & the river"
         (TEXT, TEXT, TEXT),
     ],
 )
-def test_a_text_that_is_cut_is_told_whole_before_its_tip(
-    qtbot: QtBot, tip: str, wide: str, cut: str
+def test_an_elided_text_is_in_the_tooltip(
+    qtbot: QtBot, tooltip: str, whole: str, elided: str
 ) -> None:
     label = ElidedLabel()
     qtbot.addWidget(label)
     label.setText(TEXT)
-    label.setToolTip(plain_tooltip(tip))
+    label.setToolTip(plain_tooltip(tooltip))
     label.resize(600, 20)
     assert label.shown_text == TEXT
-    assert read(label.shown_tooltip) == wide
+    assert plain_text(label.shown_tooltip) == whole
+    picture = label.grab().toImage()
     label.resize(60, 20)
     assert label.shown_text.endswith("…")
-    assert read(label.shown_tooltip) == cut
-
-
-def read(tip: str) -> str:
-    """Return what a person reads of a tip."""
-    return QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<p>") else tip
+    assert plain_text(label.shown_tooltip) == elided
+    assert label.grab().toImage() != picture.copy(0, 0, 60, 20)
+    assert label.minimumSizeHint().width() == 0
 
 
 @pytest.mark.parametrize(
-    "text", ["token 0: <s>, id 0", "<img src=x> & more", "&lt;b>", "a & b", "plain"]
+    "text",
+    ["token 0: <s>, id 0", "<img src=x> & more", "&lt;b>", "a & b", "plain", "<s>\nsecond"],
 )
-def test_what_looks_like_html_is_shown_as_it_is(text: str) -> None:
-    tip = plain_tooltip(text)
-    shown = QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<p>") else tip
-    assert shown == text
-
-
-def test_lines_stay_lines() -> None:
-    tip = plain_tooltip("<s>\nsecond")
-    assert QTextDocumentFragment.fromHtml(tip).toPlainText().splitlines() == ["<s>", "second"]
+def test_tooltips_show_their_text_literally(text: str) -> None:
+    assert plain_text(plain_tooltip(text)) == text
