@@ -25,7 +25,7 @@ TESTS = (
     "tests/core/tokenization/test_kinds.py",
     "tests/core/checks/test_families.py",
     "tests/core/loading/test_pretrained.py",
-    "tests/core/symbolic/test_counting.py",
+    "tests/core/symbolic/test_counts.py",
 )
 OTHERWISE = {
     "tests/core/runs/test_running.py::test_a_model_without_layers_runs": (

@@ -68,8 +68,8 @@ class Costs(Struct, frozen=True, rename={"peak": "peak_elements"}):
         variables: for every symbol that could be changed, the symbol that formulas use: itself, or
             another one if the model only runs with both in proportion. Formulas are not valid for
             other proportions, nor for other values of symbols that are missing here.
-        domain: the validity conditions of all formulas, as in ``expressions.domains``; ``None`` for
-            none. They do not concern B and S.
+        domain: the validity conditions of all formulas, as in ``expressions.evaluation``; ``None``
+            for none. They do not concern B and S.
         reason: why there are no costs, one line; empty otherwise.
     """
 
@@ -167,7 +167,7 @@ class KVCache(Struct, frozen=True):
         layers: groups of layers with equal sizes.
         formula: the elements of all layers for B sequences, as a Python expression; ``min`` limits
             the tokens of a sliding window.
-        domain: the validity conditions, as in ``expressions.domains``; ``None`` for none.
+        domain: the validity conditions, as in ``expressions.evaluation``; ``None`` for none.
     """
 
     layers: tuple[CachedLayers, ...]

@@ -36,8 +36,8 @@ class ModuleNode(Document, frozen=True, rename={"class_name": "class"}):
         count_formula: a Python expression for ``parameters`` with the symbols as integers.
         forward_formula: Typst mathematics, or ``None``.
         class_module: the Python module that defines the class, empty if unknown.
-        domain: the conditions under which ``count_formula`` holds, as in ``expressions.domains``;
-            ``None`` for none.
+        domain: the conditions under which ``count_formula`` holds, as in
+            ``expressions.evaluation``; ``None`` for none.
         formula_from: whether the forward formula is a template's (``role``) or lists the steps of
             the module's data flow (``flow``).
         role: the template's name for such modules, for example ``self-attention``; else empty.

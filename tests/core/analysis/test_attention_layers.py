@@ -1,97 +1,83 @@
-"""The attentions of a run in order, and which one a selected module means."""
+"""The attentions of a run: their order and names, and the one to show for a selected module."""
 
+from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, shown_layer
-from bertviewer.core.analysis.attention_maps import AttentionMaps, most_attended, most_attending
-from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.architecture import Architecture
 from tests.core.analysis.runs import run_of
-from tests.core.replay.model_runs import opened
-
-PAIR = Sentence("a b c d e", "f g")
+from tests.core.replay.model_runs import known, opened
 
 
-def layers_of(family: str, **changes: Any) -> tuple[AttentionLayer, ...]:
-    it = opened(family, sentence=PAIR, **changes)
-    return attention_layers(it.model.architecture, it.run)
+@cache
+def layers_of(family: str, **changes: Any) -> tuple[Architecture, tuple[AttentionLayer, ...]]:
+    one = opened(family, **changes) if changes else known(family)
+    return one.model.architecture, attention_layers(one.model.architecture, one.run)
 
 
-def test_one_stack() -> None:
-    found = layers_of("bert")
-    assert [layer.name for layer in found] == ["layer 0", "layer 1"]
-    assert [layer.label for layer in found] == ["0", "1"]
-    assert found[1].path == "encoder.layer.1.attention.self"
-
-
-@pytest.mark.parametrize("family", ["bart", "t5", "transformer-base"])
-def test_an_encoder_and_a_decoder(family: str) -> None:
-    found = layers_of(family)
-    decoder = [
-        (f"decoder layer {n}, {kind}", f"d {n} {kind}")
-        for n in (0, 1)
-        for kind in ("self", "cross")
-    ]
-    encoder = [(f"encoder layer {n}", f"e {n}") for n in (0, 1)]
-    assert [(layer.name, layer.label) for layer in found] == [*encoder, *decoder]
-    assert len({layer.path for layer in found}) == 6
-
-
-@pytest.mark.parametrize("family", ["bart", "t5"])
-def test_a_decoder_of_one_layer(family: str) -> None:
-    key = "decoder_layers" if family == "bart" else "num_decoder_layers"
-    names = [layer.name for layer in layers_of(family, **{key: 1})]
-    encoder = ["encoder layer 0", "encoder layer 1"]
-    assert names == [*encoder, "decoder layer 0, self", "decoder layer 0, cross"]
+ENCODER = ["encoder layer 0", "encoder layer 1"]
+DECODER = [f"decoder layer {n}, {kind}" for n in (0, 1) for kind in ("self", "cross")]
 
 
 @pytest.mark.parametrize(
-    ("changes", "names"),
+    ("family", "changes", "names"),
     [
-        ({"num_hidden_layers": 3}, ["layer 0", "layer 1", "layer 2"]),
-        (
-            {"num_hidden_layers": 4, "num_hidden_groups": 2},
-            ["layer 0", "layer 1", "layer 2", "layer 3"],
-        ),
+        ("bert", {}, ["layer 0", "layer 1"]),
+        ("bart", {}, [*ENCODER, *DECODER]),
+        ("t5", {}, [*ENCODER, *DECODER]),
+        ("transformer-base", {}, [*ENCODER, *DECODER]),
+        ("bart", {"decoder_layers": 1}, [*ENCODER, *DECODER[:2]]),
+        ("t5", {"num_decoder_layers": 1}, [*ENCODER, *DECODER[:2]]),
+    ],
+)
+def test_layers_are_named_by_stack_number_and_kind(
+    family: str, changes: dict[str, Any], names: list[str]
+) -> None:
+    _, found = layers_of(family, **changes)
+    assert [layer.name for layer in found] == names
+    assert len({layer.path for layer in found}) == len(found)
+
+
+def test_labels_are_short_names() -> None:
+    labels = [layer.label for layer in layers_of("bart")[1]]
+    assert labels == ["e 0", "e 1", "d 0 self", "d 0 cross", "d 1 self", "d 1 cross"]
+    assert [layer.label for layer in layers_of("bert")[1]] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls"),
+    [
+        ({"num_hidden_layers": 3}, [("00", 0), ("00", 1), ("00", 2)]),
+        # All layers of a group in turn …
         (
             {"num_hidden_layers": 2, "inner_group_num": 2},
-            ["layer 0", "layer 1", "layer 2", "layer 3"],
+            [("00", 0), ("01", 0), ("00", 1), ("01", 1)],
+        ),
+        # … but one group after the other.
+        (
+            {"num_hidden_layers": 4, "num_hidden_groups": 2},
+            [("00", 0), ("00", 1), ("10", 0), ("10", 1)],
         ),
     ],
 )
-def test_calls_of_shared_layers(changes: dict[str, int], names: list[str]) -> None:
-    found = layers_of("albert", **changes)
-    assert [layer.name for layer in found] == names
-    assert len({(layer.path, layer.call) for layer in found}) == len(found)
+def test_shared_layers_have_one_entry_per_call_in_execution_order(
+    changes: dict[str, int], calls: list[tuple[str, int]]
+) -> None:
+    _, found = layers_of("albert", **changes)
+    assert [("".join(filter(str.isdigit, one.path)), one.call) for one in found] == calls
+    assert [one.name for one in found] == [f"layer {n}" for n in range(len(calls))]
 
 
-def test_the_order_of_calls() -> None:
-    """As ALBERT makes them: all layers of a group in turn, but each group on its own."""
-
-    def order(**changes: int) -> list[tuple[str, int]]:
-        return [
-            ("".join(filter(str.isdigit, layer.path)), layer.call)
-            for layer in layers_of("albert", **changes)
-        ]
-
-    in_turn = order(num_hidden_layers=2, inner_group_num=2)
-    assert in_turn == [("00", 0), ("01", 0), ("00", 1), ("01", 1)]
-    on_its_own = order(num_hidden_layers=4, num_hidden_groups=2)
-    assert on_its_own == [("00", 0), ("00", 1), ("10", 0), ("10", 1)]
+def test_a_run_without_attention_has_none() -> None:
+    architecture, _ = layers_of("bert")
+    assert attention_layers(architecture, run_of(())) == ()
+    assert shown_layer(architecture, (), "encoder.layer.1", None) is None
 
 
-def test_a_model_without_attention() -> None:
-    it = opened("bert")
-    assert attention_layers(it.model.architecture, run_of(())) == ()
-    assert shown_layer(it.model.architecture, (), "encoder.layer.1", None) is None
-
-
-def test_which_one_is_meant() -> None:
-    it = opened("bart", sentence=PAIR)
-    architecture = it.model.architecture
-    layers = attention_layers(architecture, it.run)
+def test_the_shown_attention_follows_the_selection_and_keeps_its_kind() -> None:
+    architecture, layers = layers_of("bart")
     names = {layer.name: layer for layer in layers}
     before = None
     for path, expected in (
@@ -109,22 +95,10 @@ def test_which_one_is_meant() -> None:
         assert before == names[expected], path
 
 
-def test_a_shared_layer_stays_at_its_call() -> None:
-    it = opened("albert", num_hidden_layers=3)
-    layers = attention_layers(it.model.architecture, it.run)
+def test_the_shown_call_of_a_shared_layer_stays() -> None:
+    architecture, layers = layers_of("albert", num_hidden_layers=3)
     path = layers[0].path
-    assert shown_layer(it.model.architecture, layers, path, None) == layers[0]
-    assert shown_layer(it.model.architecture, layers, path, layers[2]) == layers[2]
-    # Of another run with fewer layers there is no such call.
-    assert shown_layer(it.model.architecture, layers[:2], path, layers[2]) == layers[0]
-
-
-def test_what_a_token_looks_at_most() -> None:
-    shares = np.array([[[0.1, 0.6, 0.3, 0.0], [0.25, np.nan, 0.25, 0.5]]], dtype=np.float32)
-    maps = AttentionMaps("x", 0, 1, shares, (7, 8), (3, 4, 5, 6), np.zeros(1), None)
-    assert [token for token, _ in most_attended(maps, 0, 7, 9)] == [4, 5, 3]
-    assert most_attended(maps, 0, 8, 2) == ((6, 0.5), (3, 0.25))
-    assert most_attended(maps, 0, 3, 5) == ()
-    assert [token for token, _ in most_attending(maps, 0, 3, 5)] == [8, 7]
-    assert most_attending(maps, 0, 6, 5) == ((8, 0.5),)
-    assert most_attending(maps, 0, 7, 5) == ()
+    assert shown_layer(architecture, layers, path, None) == layers[0]
+    assert shown_layer(architecture, layers, path, layers[2]) == layers[2]
+    # A run with fewer layers has no third call.
+    assert shown_layer(architecture, layers[:2], path, layers[2]) == layers[0]

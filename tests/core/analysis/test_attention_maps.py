@@ -1,4 +1,4 @@
-"""Measures of heads, compared with plain sums."""
+"""Measures of heads, compared with plain sums; attention without some tokens; inferred masks."""
 
 from math import isnan, log
 
@@ -16,38 +16,49 @@ from bertviewer.core.analysis.attention_maps import (
     head_measures,
     masked_by_pattern,
     mean_of_heads,
+    most_attended,
+    most_attending,
     ranked_heads,
+    received_attention,
     without_tokens,
 )
 from tests.core.analysis.runs import run_of, tokens_of
 
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y", "[SEP]")
 
 
-def weights(
-    seed: int, heads: int, queries: int, keys: int, masked: NDArray[np.bool_] | None = None
-) -> NDArray[np.float32]:
+def probabilities(
+    seed: int, heads: int, queries: int, keys: int, masked: Mask | None = None
+) -> Floats:
     values = np.random.default_rng(seed).random((heads, queries, keys)) ** 4
     if masked is not None:
         values[masked] = 0
-    shares: NDArray[np.float32] = (values / values.sum(-1, keepdims=True)).astype(np.float32)
+    shares: Floats = (values / values.sum(-1, keepdims=True)).astype(np.float32)
     return shares
 
 
 def maps_of(
-    values: NDArray[np.float32],
-    queries: tuple[int, ...],
-    keys: tuple[int, ...],
-    masked: NDArray[np.bool_] | None = None,
+    values: Floats,
+    queries: tuple[int, ...] = (),
+    keys: tuple[int, ...] = (),
+    masked: Mask | None = None,
 ) -> AttentionMaps:
+    """Return maps of these probabilities; of the positions 0, 1, 2 … by default."""
+    queries = queries or tuple(range(values.shape[1]))
+    keys = keys or tuple(range(values.shape[2]))
     distances = head_distances(values) if queries == keys else None
-    return AttentionMaps(
-        "x", 0, 1, values, queries, keys, head_entropies(values), distances, masked
-    )
+    entropies = head_entropies(values)
+    return AttentionMaps("x", 0, 1, values, queries, keys, entropies, distances, masked)
 
 
-def plainly(p: NDArray[np.float32], texts: tuple[str, ...], is_causal: bool) -> dict[str, float]:
-    """Return the figures of one head [S, S], query by query and key by key."""
+def later_keys(heads: int, size: int) -> Mask:
+    return np.triu(np.ones((heads, size, size), dtype=np.bool_), 1)
+
+
+def plain_measures(p: Floats, texts: tuple[str, ...], is_causal: bool) -> dict[str, float]:
+    """Return the measures of one head [S, S], query by query and key by key."""
     size = len(p)
     sums: dict[str, list[float]] = {measure: [] for measure in MEASURES}
     for i in range(size):
@@ -65,18 +76,15 @@ def plainly(p: NDArray[np.float32], texts: tuple[str, ...], is_causal: bool) -> 
     return {name: sum(each) / len(each) for name, each in sums.items() if each}
 
 
-@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("texts", [TEXTS, ("[CLS]",), ("the", "cat", "sat")])
-def test_they_are_the_plain_sums(seed: int, is_causal: bool, texts: tuple[str, ...]) -> None:
+def test_measures_are_the_plain_sums(is_causal: bool, texts: tuple[str, ...]) -> None:
     size = len(texts)
-    later = np.triu(np.ones((3, size, size), dtype=np.bool_), 1)
-    masked = later if is_causal else None
-    values = weights(seed, 3, size, size, masked)
-    places = tuple(range(size))
-    found = head_measures(maps_of(values, places, places, masked), run_of(tokens_of(*texts)))
+    masked = later_keys(3, size) if is_causal else None
+    values = probabilities(0, 3, size, size, masked)
+    found = head_measures(maps_of(values, masked=masked), run_of(tokens_of(*texts)))
     for head in range(3):
-        expected = plainly(values[head], texts, is_causal)
+        expected = plain_measures(values[head], texts, is_causal)
         for measure, figures in found.items():
             assert figures.dtype == np.float64
             assert figures[head] == pytest.approx(expected[measure], abs=1e-6), measure
@@ -88,38 +96,30 @@ def test_they_are_the_plain_sums(seed: int, is_causal: bool, texts: tuple[str, .
     assert ("previous" in found) == (size > 1)
 
 
-def test_shares_of_one_head_that_only_looks_back() -> None:
-    values = np.eye(7, k=-1, dtype=np.float32)[None]
-    values[0, 0, 0] = 1
-    places = tuple(range(7))
-    found = head_measures(maps_of(values, places, places), run_of(tokens_of(*TEXTS)))
-    assert found["previous"] == 1
-    assert found["next"] == 0
-    assert found["entropy"] == pytest.approx(0, abs=1e-30)
-    assert found["same"] == pytest.approx(1 / 7)
-    assert found["distance"] == pytest.approx(6 / 7)
-
-
-def test_of_two_texts_places_are_not_compared() -> None:
-    values = weights(0, 2, 2, 4)
+def test_cross_attention_has_no_distances_and_neighbours() -> None:
+    values = probabilities(0, 2, 2, 4)
     found = head_measures(maps_of(values, (4, 5), (0, 1, 2, 3)), run_of(tokens_of(*TEXTS)))
     assert set(found) == {"entropy", "cls", "sep"}
     assert found["sep"] == pytest.approx(values[:, :, 3].mean(1))
 
 
-def test_rows_that_are_not_numbers_are_left_out() -> None:
-    values = weights(1, 2, 7, 7)
+def test_rows_with_nan_are_left_out() -> None:
+    values = probabilities(1, 2, 7, 7)
     values[0, 3] = np.nan
     values[1] = np.nan
-    places = tuple(range(7))
-    found = head_measures(maps_of(values, places, places), run_of(tokens_of(*TEXTS)))
-    kept = [i for i in range(7) if i != 3]
-    assert found["cls"][0] == pytest.approx(values[0, kept, 0].mean())
+    maps = maps_of(values)
+    found = head_measures(maps, run_of(tokens_of(*TEXTS)))
+    finite = np.delete(values[0], 3, axis=0)
+    assert found["cls"][0] == pytest.approx(finite[:, 0].mean())
     for measure in ("entropy", "distance", "previous", "cls"):
         assert isnan(found[measure][1]), measure
+    received = received_attention(maps)
+    assert received.tokens == maps.key_tokens
+    assert received.shares[0] == pytest.approx(finite.mean(axis=0))
+    assert np.isnan(received.shares[1]).all()
 
 
-def test_the_highest_comes_first() -> None:
+def test_heads_are_ranked_by_a_measure_and_then_by_layer() -> None:
     first, second, third = (AttentionLayer(f"layer.{n}", 0, n) for n in range(3))
     figures: dict[AttentionLayer, HeadMeasures] = {
         first: {"previous": np.array([0.25, 0.5, np.nan])},
@@ -131,41 +131,44 @@ def test_the_highest_comes_first() -> None:
     assert ranked_heads(figures, "next") == ()
 
 
-def test_what_is_hidden_shows_where_no_mask_is_known() -> None:
-    plain = weights(2, 3, 6, 6)
+def test_a_mask_is_inferred_from_zeros_in_all_heads() -> None:
+    plain = probabilities(2, 3, 6, 6)
     assert masked_by_pattern(plain) is None
-    later = np.triu(np.ones((3, 6, 6), dtype=np.bool_), 1)
-    found = masked_by_pattern(weights(2, 3, 6, 6, later))
-    assert found is not None
-    assert (found == later).all()
     padding = np.zeros((3, 4, 6), dtype=np.bool_)
     padding[:, :, 5] = True
-    found = masked_by_pattern(weights(2, 3, 4, 6, padding))
-    assert found is not None
-    assert (found == padding).all()
-    # One head's 0 is a measured one.
+    for masked in (later_keys(3, 6), padding):
+        heads, queries, keys = masked.shape
+        found = masked_by_pattern(probabilities(2, heads, queries, keys, masked))
+        assert found is not None
+        assert (found == masked).all()
+    # The 0 of a single head is a measured one.
     plain[0, 0, 5] = plain[1, :, 4] = 0
     assert masked_by_pattern(plain) is None
 
 
-def test_the_mean_of_all_heads_has_the_figures_of_the_mean() -> None:
-    maps = maps_of(weights(1, 3, 4, 4), (0, 1, 2, 3), (0, 1, 2, 3))
+def test_the_mean_of_heads_has_measures_of_its_own() -> None:
+    masked = later_keys(3, 4)
+    maps = maps_of(probabilities(1, 3, 4, 4, masked), masked=masked)
     mean = mean_of_heads(maps)
     assert mean.probabilities.shape == (1, 4, 4)
     assert mean.probabilities[0] == pytest.approx(maps.probabilities.mean(axis=0), abs=1e-6)
     assert mean.entropies == pytest.approx(head_entropies(mean.probabilities))
-    # The mean of all is more even than the heads are on average.
     assert mean.entropies[0] > maps.entropies.mean()
+    # A key is hidden in the mean if all heads hide it.
+    masked[0, 0, 3] = False
+    hidden = mean_of_heads(maps_of(maps.probabilities, masked=masked)).masked
+    assert hidden is not None
+    assert (hidden == masked[:1]).all()
 
 
 @pytest.mark.parametrize(
     ("queries", "keys", "left"),
     [((0, 1, 2, 3), (0, 1, 2, 3), (1, 2)), ((4, 5, 6), (0, 1, 2, 3), (1, 2))],
 )
-def test_what_is_left_without_some_tokens_sums_to_1(
+def test_rows_without_some_tokens_sum_to_1(
     queries: tuple[int, ...], keys: tuple[int, ...], left: tuple[int, ...]
 ) -> None:
-    maps = maps_of(weights(2, 3, len(queries), 4), queries, keys)
+    maps = maps_of(probabilities(2, 3, len(queries), 4), queries, keys)
     found = without_tokens(maps, (0, 3, 6))
     assert found.key_tokens == left
     assert found.query_tokens == tuple(token for token in queries if token not in (0, 3, 6))
@@ -176,14 +179,24 @@ def test_what_is_left_without_some_tokens_sums_to_1(
     assert (found.distances is None) == (queries != keys)
 
 
-def test_tokens_that_are_left_out_in_between_count_as_distance() -> None:
-    even = np.full((1, 3, 3), 1 / 3, np.float32)
-    found = without_tokens(maps_of(even, (0, 1, 2), (0, 1, 2)), (1,))
+def test_removed_tokens_count_in_distances() -> None:
+    found = without_tokens(maps_of(np.full((1, 3, 3), 1 / 3, np.float32)), (1,))
     assert found.distances == pytest.approx([1.0])  # half of the weight is 2 tokens away
 
 
-def test_a_query_that_looks_at_nothing_else_has_no_row() -> None:
+def test_a_row_without_other_tokens_is_nan() -> None:
     only = np.array([[[1, 0], [0.5, 0.5]]], np.float32)
     found = without_tokens(maps_of(only, (1, 2), (0, 1)), (0,))
     assert isnan(found.probabilities[0, 0, 0])
     assert found.probabilities[0, 1, 0] == 1
+
+
+def test_tokens_by_attention_given_and_received() -> None:
+    shares = np.array([[[0.1, 0.6, 0.3, 0.0], [0.25, np.nan, 0.25, 0.5]]], dtype=np.float32)
+    maps = AttentionMaps("x", 0, 1, shares, (7, 8), (3, 4, 5, 6), np.zeros(1), None)
+    assert [token for token, _ in most_attended(maps, 0, 7, 9)] == [4, 5, 3]
+    assert most_attended(maps, 0, 8, 2) == ((6, 0.5), (3, 0.25))
+    assert most_attended(maps, 0, 3, 5) == ()
+    assert [token for token, _ in most_attending(maps, 0, 3, 5)] == [8, 7]
+    assert most_attending(maps, 0, 6, 5) == ((8, 0.5),)
+    assert most_attending(maps, 0, 7, 5) == ()

@@ -1,78 +1,87 @@
+"""Positions of heads in weights, and in what modules take and return."""
+
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from bertviewer.core.analysis.heads import HeadLayout, Part, head_layout, recorded_heads
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.sources.parsing import parse_source
+from tests.core.opened import plain
 
-ROWS = HeadLayout("rows", ("query",), 12, 64)
-STACKED: tuple[Part, ...] = ("query", "key", "value")
-
-
-def layouts(name: str) -> dict[str, HeadLayout | None]:
-    architecture = open_model(parse_source(name)).architecture
-    return {tensor.name: head_layout(architecture, tensor) for tensor in architecture.parameters}
-
-
-def test_berts_heads() -> None:
-    found = layouts("bert-base-uncased")
-    layer = "encoder.layer.3.attention."
-    for name in STACKED:
-        for tensor in ("weight", "bias"):
-            layout = found[f"{layer}self.{name}.{tensor}"]
-            assert layout == HeadLayout("rows", (name,), 12, 64)
-    assert found[f"{layer}output.dense.weight"] == HeadLayout("columns", ("output",), 12, 64)
-    divided = [name for name, layout in found.items() if layout is not None]
-    assert len(divided) == 12 * 7
-    assert ROWS.span(0, 5) == (320, 384)
+QKV: tuple[Part, ...] = ("query", "key", "value")
+BERT, GPT2 = "encoder.layer.3.attention.", "h.0.attn."
+DISTILBERT = "transformer.layer.0.attention."
+ALBERT = "encoder.albert_layer_groups.0.albert_layers.0.attention."
+TRANSFORMER = "transformer.decoder.layers.0.multihead_attn."
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "fused", "layout", "output", "taken"),
+    ("name", "count", "expected"),
     [
         (
-            "gpt2", 12 * 3, "h.0.attn.c_attn.weight", HeadLayout("columns", STACKED, 12, 64),
-            "h.0.attn.c_proj.weight", "rows",
+            "bert-base-uncased",
+            12 * 7,
+            {
+                **{
+                    f"{BERT}self.{part}.weight": HeadLayout("rows", (part,), 12, 64) for part in QKV
+                },
+                **{f"{BERT}self.{part}.bias": HeadLayout("rows", (part,), 12, 64) for part in QKV},
+                f"{BERT}output.dense.weight": HeadLayout("columns", ("output",), 12, 64),
+                f"{BERT}output.dense.bias": None,
+            },
         ),
         (
-            "transformer-base", 18 * 3,
-            "transformer.decoder.layers.0.multihead_attn.in_proj_weight",
-            HeadLayout("rows", STACKED, 8, 64),
-            "transformer.decoder.layers.0.multihead_attn.out_proj.weight", "columns",
+            "gpt2",
+            12 * 3,
+            {
+                f"{GPT2}c_attn.weight": HeadLayout("columns", QKV, 12, 64),
+                f"{GPT2}c_proj.weight": HeadLayout("rows", ("output",), 12, 64),
+            },
         ),
         (
-            "distilbert-base-uncased", 6 * 7, "transformer.layer.0.attention.v_lin.bias",
-            HeadLayout("rows", ("value",), 12, 64),
-            "transformer.layer.0.attention.out_lin.weight", "columns",
+            "transformer-base",
+            18 * 3,
+            {
+                f"{TRANSFORMER}in_proj_weight": HeadLayout("rows", QKV, 8, 64),
+                f"{TRANSFORMER}out_proj.weight": HeadLayout("columns", ("output",), 8, 64),
+            },
         ),
         (
-            "albert-base-v2", 7,
-            "encoder.albert_layer_groups.0.albert_layers.0.attention.key.weight",
-            HeadLayout("rows", ("key",), 12, 64),
-            "encoder.albert_layer_groups.0.albert_layers.0.attention.dense.weight", "columns",
+            "distilbert-base-uncased",
+            6 * 7,
+            {
+                f"{DISTILBERT}v_lin.bias": HeadLayout("rows", ("value",), 12, 64),
+                f"{DISTILBERT}out_lin.weight": HeadLayout("columns", ("output",), 12, 64),
+            },
+        ),
+        (
+            "albert-base-v2",
+            7,
+            {
+                f"{ALBERT}key.weight": HeadLayout("rows", ("key",), 12, 64),
+                f"{ALBERT}dense.weight": HeadLayout("columns", ("output",), 12, 64),
+            },
         ),
     ],
-)  # fmt: skip
-def test_other_families_heads(
-    name: str, count: int, fused: str, layout: HeadLayout, output: str, *, taken: str
+)
+def test_heads_in_the_weights_of_presets(
+    name: str, count: int, expected: dict[str, HeadLayout | None]
 ) -> None:
-    found = layouts(name)
-    assert found[fused] == layout
-    of_output = found[output]
-    assert of_output is not None
-    assert (of_output.axis, of_output.parts) == (taken, ("output",))
-    assert sum(one is not None for one in found.values()) == count
+    architecture = plain(name)
+    found = {tensor.name: head_layout(architecture, tensor) for tensor in architecture.parameters}
+    assert {tensor: found[tensor] for tensor in expected} == expected
+    assert sum(layout is not None for layout in found.values()) == count
 
 
-def test_the_parts_of_a_fused_tensor_follow_one_another() -> None:
-    layout = HeadLayout("columns", STACKED, 12, 64)
-    assert layout.span(0, 0) == (0, 64)
+def test_parts_of_a_fused_tensor_follow_one_another() -> None:
+    layout = HeadLayout("columns", QKV, 12, 64)
+    assert layout.span(0, 5) == (320, 384)
     assert layout.span(1, 0) == (768, 832)
     assert layout.span(2, 11) == (2240, 2304)
     for part, head in ((3, 0), (0, 12), (-1, 0), (0, -1)):
@@ -80,39 +89,22 @@ def test_the_parts_of_a_fused_tensor_follow_one_another() -> None:
             layout.span(part, head)
 
 
-def test_gpt2s_columns_are_what_a_head_asks_for() -> None:
-    # GPT-2 itself: with the other columns zeroed, only this head's queries are left.
-    from transformers import GPT2Config
-    from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
-
-    torch.manual_seed(0)
-    attention = GPT2Attention(GPT2Config(n_embd=12, n_head=3), layer_idx=0)
-    layout = HeadLayout("columns", STACKED, 3, 4)
-    x = torch.randn(1, 5, 12)
-    query = attention.c_attn(x).split(12, dim=2)[0].view(1, 5, 3, 4)
-    for head in range(3):
-        start, stop = layout.span(0, head)
-        made = x @ attention.c_attn.weight[:, start:stop] + attention.c_attn.bias[start:stop]
-        assert_allclose(
-            made.detach().numpy(), query[:, :, head].detach().numpy(), rtol=1e-5, atol=1e-6
-        )
-    assert np.isfinite(made.detach().numpy()).all()
-
-
-def test_heads_of_what_modules_take_and_give() -> None:
-    architecture = open_model(parse_source("bert-base-uncased")).architecture
-    attention = "encoder.layer.0.attention"
-    query = recorded_heads(architecture, f"{attention}.self.query", (1, 9, 768), is_output=True)
-    assert query == HeadLayout("columns", ("query",), 12, 64)
-    dense = f"{attention}.output.dense"
-    assert recorded_heads(architecture, dense, (1, 9, 768), is_output=False) == HeadLayout(
-        "columns", ("output",), 12, 64
-    )
-    assert recorded_heads(architecture, dense, (1, 9, 768), is_output=True) is None
-    probabilities = recorded_heads(architecture, f"{attention}.self", (1, 12, 9, 9), is_output=True)
-    assert probabilities == HeadLayout("matrices", ("head",), 12, 1)
-    assert recorded_heads(architecture, f"{attention}.self", (1, 1, 9, 9), is_output=False) is None
-    assert recorded_heads(architecture, "pooler", (1, 768), is_output=True) is None
+def test_heads_in_recorded_inputs_and_outputs() -> None:
+    architecture = plain("bert-base-uncased")
+    attention, dense = "encoder.layer.0.attention.self", "encoder.layer.0.attention.output.dense"
+    rows, scores = (1, 9, 768), (1, 12, 9, 9)
+    query = HeadLayout("columns", ("query",), 12, 64)
+    output = HeadLayout("columns", ("output",), 12, 64)
+    for path, shape, is_output, expected in (
+        (f"{attention}.query", rows, True, query),
+        (dense, rows, False, output),
+        (dense, rows, True, None),
+        (attention, scores, True, HeadLayout("matrices", ("head",), 12, 1)),
+        (attention, (1, 1, 9, 9), False, None),
+        ("pooler", (1, 768), True, None),
+    ):
+        found = recorded_heads(architecture, path, shape, is_output=is_output)
+        assert found == expected, (path, is_output)
 
 
 SMALL = {
@@ -140,50 +132,54 @@ FUSED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", FUSED)
-def test_the_heads_of_fused_weights_are_those_that_the_model_reads(
-    kind: str, tmp_path: Path
-) -> None:
-    name, values = FUSED[kind]
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps({"model_type": kind.split(maxsplit=1)[0], **values}))
+def fused_tensor(
+    folder: Path, name: str, values: Any, owner: str
+) -> tuple[Architecture, TensorInfo]:
+    """Open a small model, and return its first tensor of modules with a name."""
+    file = folder / "config.json"
+    file.write_text(json.dumps({"model_type": name.split(maxsplit=1)[0], **values}))
     architecture = open_model(parse_source(str(file))).architecture
-    tensor = next(t for t in architecture.parameters if t.name.endswith(f".{name}.weight"))
+    tensors = (t for t in architecture.parameters if t.name.endswith(f".{owner}.weight"))
+    return architecture, next(tensors)
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_changed_rows_of_fused_weights_change_the_attention_of_their_heads(
+    name: str, tmp_path: Path
+) -> None:
+    owner, values = FUSED[name]
+    architecture, tensor = fused_tensor(tmp_path, name, values, owner)
     layout = head_layout(architecture, tensor)
     assert layout is not None
-    assert (layout.parts, layout.heads) == (STACKED, 4)
+    assert (layout.parts, layout.heads) == (QKV, 4)
     config = transformers.AutoConfig.from_pretrained(tmp_path)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
     weight = model.get_parameter(tensor.name)
 
-    def looked_at() -> Any:
+    def attention() -> Any:
         with torch.no_grad():
-            given = model(input_ids=torch.arange(5, 12)[None], output_attentions=True)
-        return given.attentions[0][0]
+            output = model(input_ids=torch.arange(5, 12)[None], output_attentions=True)
+        return output.attentions[0][0]
 
-    before = looked_at()
+    before = attention()
     for part, head in ((part, head) for part in range(3) for head in range(4)):
-        rows = slice(*layout.span(part, head))
-        place = rows if layout.axis == "rows" else (slice(None), rows)
+        span = slice(*layout.span(part, head))
+        place = span if layout.axis == "rows" else (slice(None), span)
         kept = weight.data.clone()
-        weight.data[place] += torch.randn(
-            weight.data[place].shape, generator=torch.Generator().manual_seed(1)
-        )
-        moved = [
-            not torch.allclose(*pair, atol=1e-6) for pair in zip(looked_at(), before, strict=True)
+        noise = torch.Generator().manual_seed(1)
+        weight.data[place] += torch.randn(weight.data[place].shape, generator=noise)
+        changed = [
+            not torch.allclose(*pair, atol=1e-6) for pair in zip(attention(), before, strict=True)
         ]
         weight.data.copy_(kept)
         shared = 4 // layout.heads_of(part)
         same = [other // shared == head // shared for other in range(4)]
-        assert moved == (same if part < 2 else [False] * 4)
+        assert changed == (same if part < 2 else [False] * 4)
 
 
-def test_fused_weights_in_an_order_of_their_own_have_no_heads(tmp_path: Path) -> None:
+def test_fused_weights_in_another_order_have_no_heads(tmp_path: Path) -> None:
     # CodeGen's rows are in four groups, and values come before keys.
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps({"model_type": "codegen", **GPT, "rotary_dim": 4}))
-    architecture = open_model(parse_source(str(file))).architecture
-    tensor = next(t for t in architecture.parameters if t.name.endswith(".qkv_proj.weight"))
-    assert head_layout(architecture, tensor) is None
+    values = {**GPT, "rotary_dim": 4}
+    assert head_layout(*fused_tensor(tmp_path, "codegen", values, "qkv_proj")) is None

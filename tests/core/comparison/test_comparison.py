@@ -11,16 +11,18 @@ from bertviewer.core.comparison.comparison import (
     STATES,
     Change,
     ComparedTensor,
+    check_same_structure,
     compare_architectures,
     module_changes,
 )
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.util.errors import UserError
 from tests.core.opened import plain
 
 SAME = Change(4, 4, 0.0, 0.0, 0.0, 1.0)
 
 
-def with_other(architecture: Architecture, config: Mapping[str, object]) -> Architecture:
+def with_config(architecture: Architecture, config: Mapping[str, object]) -> Architecture:
     return replace(architecture, config={**architecture.config, **config})
 
 
@@ -30,6 +32,7 @@ def test_a_model_and_itself() -> None:
     assert found.keys == ()
     assert found.left_parameters == found.right_parameters == 109_482_240
     assert found.counts == dict.fromkeys(STATES, 0) | {"not compared": 199}
+    check_same_structure(bert, bert)
 
 
 def test_base_and_large() -> None:
@@ -42,44 +45,48 @@ def test_base_and_large() -> None:
     # 16 tensors a layer, and the larger one has 12 layers more; nothing has the same width.
     assert found.counts["only right"] == 12 * 16
     assert found.counts["other shape"] == 199
-    assert [tensor.name for tensor in found.tensors][:199] == [
-        tensor.name for tensor in base.parameters
-    ]
+    names = [tensor.name for tensor in found.tensors]
+    assert names[:199] == [tensor.name for tensor in base.parameters]
 
 
-def test_heads_and_ties() -> None:
+def test_a_tied_tensor_has_its_first_name() -> None:
     base, head = plain("bert-base-uncased"), plain("bert-base-uncased", "masked-lm")
     found = compare_architectures(head, head)
-    names = [tensor.name for tensor in found.tensors]
-    # The decoder's weight is the word embeddings'.
-    assert "cls.predictions.decoder.weight" not in names
+    assert "cls.predictions.decoder.weight" not in [tensor.name for tensor in found.tensors]
     assert found.counts["not compared"] == head.tensor_count
     assert compare_architectures(base, head).counts["only left"] == 199
 
 
-def test_a_key_that_one_lacks() -> None:
+def test_models_with_other_shapes_have_another_structure() -> None:
     bert = plain("bert-base-uncased")
-    (key,) = compare_architectures(bert, with_other(bert, {"new": 3})).keys
-    assert (key.key, key.left, key.right) == ("new", None, 3)
+    first, *rest = bert.parameters
+    wider = replace(bert, parameters=(replace(first, shape=(30_522, 769)), *rest))
+    with pytest.raises(UserError, match="different structure"):
+        check_same_structure(bert, wider)
 
 
-def test_states_follow_from_the_values() -> None:
+def test_the_state_of_a_tensor() -> None:
     tensor = plain("bert-base-uncased").parameters[0]
-    assert ComparedTensor("w", tensor, tensor, SAME).state == "same"
-    assert ComparedTensor("w", tensor, tensor, replace(SAME, equal=3)).state == "changed"
-    assert ComparedTensor("w", tensor, None).state == "only left"
-    assert ComparedTensor("w", None, tensor).state == "only right"
-    turned = replace(tensor, shape=tensor.shape[::-1])
-    assert ComparedTensor("w", tensor, turned).state == "other shape"
+    transposed = replace(tensor, shape=tensor.shape[::-1])
+    for compared, state in (
+        (ComparedTensor("w", tensor, tensor, SAME), "same"),
+        (ComparedTensor("w", tensor, tensor, replace(SAME, equal=3)), "changed"),
+        (ComparedTensor("w", tensor, None), "only left"),
+        (ComparedTensor("w", None, tensor), "only right"),
+        (ComparedTensor("w", tensor, transposed), "other shape"),
+    ):
+        assert compared.state == state
 
 
 @pytest.mark.parametrize("value", [float("inf"), "text", None, [1, 2], {"a": {"b": 1}}])
-def test_json_is_plain(value: object) -> None:
+def test_the_json_document(value: object) -> None:
     bert = plain("bert-base-uncased")
-    found = compare_architectures(bert, with_other(bert, {"hidden_act": value}))
+    found = compare_architectures(bert, with_config(bert, {"hidden_act": value, "new": 3}))
+    assert [(key.key, key.left) for key in found.keys] == [("hidden_act", "gelu"), ("new", None)]
     document = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert document["schema"] == "bertviewer.comparison/1"
-    assert list(document["config"]) == ["hidden_act"]
+    assert list(document["config"]) == ["hidden_act", "new"]
+    assert document["config"]["new"] == [None, 3]
     assert document["counts"]["not compared"] == 199
     assert document["tensors"][0] == {
         "name": "embeddings.word_embeddings.weight",
@@ -90,19 +97,19 @@ def test_json_is_plain(value: object) -> None:
     }
 
 
-def test_norms_are_added_over_all_tensors() -> None:
-    found = compare_architectures(plain("bert-base-uncased"), plain("bert-base-uncased"))
+def test_the_change_of_a_module_is_that_of_all_its_tensors() -> None:
+    bert = plain("bert-base-uncased")
+    found = compare_architectures(bert, bert)
     generator = np.random.default_rng(0)
-    left, moved = {}, {}
-    tensors = []
+    left, moved, tensors = {}, {}, []
     for tensor in found.tensors:
-        if not tensor.name.startswith("encoder.layer.3.attention"):
+        if tensor.name.startswith("encoder.layer.3.attention"):
+            left[tensor.name] = generator.normal(size=5)
+            moved[tensor.name] = generator.normal(size=5)
+            norms = [float(np.linalg.norm(each[tensor.name])) for each in (moved, left)]
+            tensors.append(replace(tensor, change=Change(0, 5, 1.0, 1.0, 1.0, 1.0, *norms)))
+        else:
             tensors.append(tensor)
-            continue
-        left[tensor.name] = generator.normal(size=5)
-        moved[tensor.name] = generator.normal(size=5)
-        norms = [float(np.linalg.norm(each[tensor.name])) for each in (moved, left)]
-        tensors.append(replace(tensor, change=Change(0, 5, 1.0, 1.0, 1.0, 1.0, *norms)))
     changes = module_changes(replace(found, tensors=tuple(tensors)))
     for path in ("", "encoder.layer.3", "encoder.layer.3.attention.self.query"):
         names = [name for name in left if name.startswith(path)]

@@ -1,4 +1,4 @@
-"""What each explanation says of a model, evaluated on the model as it was built."""
+"""Claims of explanations, each checked on the real model with random weights."""
 
 import copy
 import re
@@ -23,11 +23,11 @@ from tests.core.formulas.note_cases import TOKENS, Case
 
 Check = Callable[[Case, ModuleNode, Answer], bool]
 CLAIMS: dict[str, Check] = {}
-"""What evaluates each explanation."""
+"""The check of each explanation, by name."""
 
 
 def claims(*names: str) -> Callable[[Check], Check]:
-    """Register what evaluates the explanations of these names."""
+    """Register the check of the explanations with these names."""
 
     def register(check: Check) -> Check:
         CLAIMS.update(dict.fromkeys(names, check))
@@ -43,12 +43,12 @@ def numbers_in(text: str) -> list[int]:
 
 
 def attention_of(node: ModuleNode) -> str:
-    """Return the path of the attention that a question is asked of, or that holds its weight."""
+    """Return the path of the attention that a module is, or that its weight is part of."""
     return node.path if "Attention" in node.class_name else node.parent or ""
 
 
 def queries(module: Any) -> Tensor:
-    """Return the weight that makes an attention's queries, alone or with keys and values."""
+    """Return the weight of an attention's queries, alone or fused with keys and values."""
     names = ("query", "q_lin", "q_proj", "query_proj", "q", "c_attn", "Wqkv", "in_proj")
     found = next((getattr(module, name) for name in names if hasattr(module, name)), None)
     weight: Tensor = module.in_proj_weight if found is None else found.weight
@@ -93,7 +93,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     module = module_of(case, node)
     size = numbers_in(answer.question)[0]
     factor = getattr(module, "scaling", None)
-    # ESM scales the queries before it turns them, and has a factor of 1 afterwards.
+    # ESM scales the queries before it rotates them, and has a factor of 1 afterwards.
     is_before = case.family == "esm" and factor == 1.0
     if isinstance(factor, float) and not is_before and abs(factor - size**-0.5) > 1e-6:
         return False
@@ -117,7 +117,7 @@ def _(case: Case, _node: ModuleNode, _answer: Answer) -> bool:
 
 
 def _states(case: Case, last: int) -> Tensor:
-    """Return the encoder's last rows with a last token that is masked."""
+    """Return the encoder's last hidden state, with a masked last token."""
     ids = torch.arange(5, 5 + TOKENS)[None]
     ids[0, 3] = case.model.config.eos_token_id or 7
     ids[0, -1] = last
@@ -157,7 +157,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
 
 
 def _moved_feature(case: Case, node: ModuleNode) -> set[tuple[int, ...]]:
-    """Return where a norm's output moves when the first gamma does: [places of features]."""
+    """Return the (row, feature) at which a norm's output changes with the first gamma."""
     module = copy.deepcopy(module_of(case, node))
     shape = (1, 4, *module.weight.shape)
     taken = torch.randn(shape)
@@ -194,7 +194,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
 
 @claims("residual")
 def _(case: Case, node: ModuleNode, _answer: Answer) -> bool:
-    # A layer whose weights are all 0 gives what it took, normed at the most.
+    # A layer whose weights are 0 returns its input, at most normalised.
     layer = module_of(case, node)
     kept = {name: parameter.clone() for name, parameter in layer.named_parameters()}
     norms = [m for m in layer.modules() if type(m).__name__.endswith(("LayerNorm", "RMSNorm"))]
@@ -224,7 +224,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     # A convolution's second side is that of one group of features.
     sides = [side for shape in shapes for side in shape[: 2 if len(shape) == 2 else 1]]
     inner = [side for side in sides if side != width]
-    # A gate may lie in one tensor with what it opens.
+    # A gate may be fused with the projection that it multiplies.
     wide = min(inner) if inner else width
     if answer.name == "four-times" and wide != 4 * width:
         return False
@@ -244,7 +244,7 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
     if numbers_in(answer.text)[0] != width:
         return False
     if isinstance(module, nn.Linear):
-        return True  # the model hands it the first row
+        return True  # the model passes it the first row
     rows = torch.randn(1, 4, case.model.config.hidden_size)
     other = rows.clone()
     other[0, 1:] += 1
@@ -284,7 +284,7 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
 
 
 def words_of(case: Case, text: str, pair: str | None = None) -> list[str]:
-    """Return the tokens that the family makes, with a vocabulary as large as its own."""
+    """Return the tokens of a text in the style of the family's tokenizer."""
     config = {**case.model.config.to_dict(), "vocab_size": 30_000}
     return [token.text for token in PlaceholderTokenizer(config).tokenize(Sentence(text, pair))]
 
@@ -312,7 +312,6 @@ def _(case: Case, _node: ModuleNode, answer: Answer) -> bool:
     ones = torch.ones_like(ids)
     with torch.no_grad():
         given = [embeddings(input_ids=ids, token_type_ids=types) for types in (ones - 1, ones)]
-    # Where a layer of the embeddings follows, it hands on what was added.
     every = (given[0] - given[1]).abs().amax(-1)[0]
     shape = f"one of {table.num_embeddings} rows of {table.embedding_dim} numbers"
     return shape in answer.text and bool((every > 1e-7).all())
@@ -349,4 +348,4 @@ def _(case: Case, node: ModuleNode, answer: Answer) -> bool:
 def _(case: Case, _node: ModuleNode, _answer: Answer) -> bool:
     base = case.base
     is_seen = LAST in case.moved(base, 0)
-    return is_seen and all(LAST - 1 not in case.moved(base, place) for place in (LAST,))
+    return is_seen and LAST - 1 not in case.moved(base, LAST)

@@ -1,4 +1,4 @@
-"""Each note and each explanation is true of its model, or is not shown."""
+"""Notes on formulas and explanations are true of their model, or are not shown."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,23 +12,23 @@ from tests.core.explain.claims import CLAIMS
 from tests.core.formulas.claims import claim_of
 from tests.core.formulas.note_cases import CASES, Case, case
 
-OF_RUNS = frozenset(
+WITHOUT_CLAIM = frozenset(
     {
         *("special-tokens", "first-token", "even-attention", "flat-lines", "growing-lines"),
         *("pieces", "marked-spaces", "marked-pieces", "alike-vectors", "outlier-features"),
         *("early-layers", "flops", "bytes"),
     }
 )
-"""Explanations of what a run shows; and one of a model's size, which these are too small for."""
+"""Explanations about a run, and "bytes", for which these models are too small."""
 
 
-def test_there_is_a_check_of_each() -> None:
-    assert CLAIMS.keys() | OF_RUNS == {one.name for one in EXPLANATIONS}
-    assert not CLAIMS.keys() & OF_RUNS
+def test_every_explanation_about_a_model_has_a_claim() -> None:
+    assert CLAIMS.keys() | WITHOUT_CLAIM == {one.name for one in EXPLANATIONS}
+    assert not CLAIMS.keys() & WITHOUT_CLAIM
 
 
 def claims_of(one: Case) -> Iterator[tuple[ModuleNode, str, Callable[[], bool]]]:
-    """Yield each note and answer on a model once, with its module and what evaluates it."""
+    """Yield the notes and answers of a model, each once, with its module and its check."""
     architecture = one.architecture
     flows = architecture.flows
     done = set()
@@ -47,76 +47,59 @@ def claims_of(one: Case) -> Iterator[tuple[ModuleNode, str, Callable[[], bool]]]
 
 
 @pytest.mark.parametrize("one", CASES, ids=str)
-def test_every_note_and_answer_is_true(one: Case) -> None:
+def test_notes_and_answers_are_true_of_the_model(one: Case) -> None:
     for node, text, check in claims_of(one):
         assert check(), f"{node.path}: {text}"
 
 
-def asked(one: Case) -> set[str]:
-    """Return the names of all that is asked anywhere in a model."""
-    architecture = one.architecture
-    return {
-        answer.name
-        for node in architecture.modules
-        for answer in answers_for_module(architecture, node)
-    }
-
-
-USUAL = {"heads", "scale", "gamma", "residual", "other-width"}
-"""What is asked of any model that is built after the Transformer's parts, 1.67 times as wide."""
+USUAL = "heads scale gamma residual other-width"
+"""Explanations of any model made of the Transformer's parts whose inner width is not 4 D."""
 
 
 @pytest.mark.parametrize(
-    ("one", "there", "absent"),
+    ("one", "shown", "hidden"),
     [
         (
             case("bert"),
-            {*USUAL, "mask", "start-token", "end-token", "segments", "mask-token", "pooler"},
-            {"causal-mask", "one-segment", "unscaled", "tied-weights", "last-token", "gated-width"},
+            f"{USUAL} mask start-token end-token segments mask-token pooler",
+            "causal-mask one-segment unscaled tied-weights last-token gated-width",
         ),
-        (case("bert", "masked-lm"), {"tied-weights", "subtotal"}, {"pooler"}),
-        (case("bert", intermediate_size=96), {"four-times"}, {"other-width"}),
+        (case("bert", "masked-lm"), "tied-weights subtotal", "pooler"),
+        (case("bert", intermediate_size=96), "four-times", "other-width"),
         (
             case("gpt2"),
-            {"heads", "scale", "gamma", "four-times", "causal-mask", "last-token", "positions"},
-            {"start-token", "end-token", "mask-token", "mask", "pooler", "segments", "subtotal"},
+            "heads scale gamma four-times causal-mask last-token positions",
+            "start-token end-token mask-token mask pooler segments subtotal",
         ),
-        (case("gpt2", scale_attn_weights=False), {"heads"}, {"scale", "unscaled"}),
-        (
-            case("roberta", type_vocab_size=1),
-            {*USUAL, "one-segment", "start-token"},
-            {"segments"},
-        ),
-        (case("albert"), {*USUAL, "shared-layers", "pooler"}, {"causal-mask"}),
+        (case("gpt2", scale_attn_weights=False), "heads", "scale unscaled"),
+        (case("roberta", type_vocab_size=1), f"{USUAL} one-segment start-token", "segments"),
+        (case("albert"), f"{USUAL} shared-layers pooler", "causal-mask"),
         (
             case("t5"),
-            {"unscaled", "gamma-of-rms", "distances", "heads-of-own-size", "tied-weights"},
-            {"scale", "gamma", "start-token", "positions", "heads", "pooler", "subtotal"},
+            "unscaled gamma-of-rms distances heads-of-own-size tied-weights",
+            "scale gamma start-token positions heads pooler subtotal",
         ),
         (
             case("llama"),
-            {"gamma-of-rms", "shared-keys", "gated-width", "causal-mask"},
-            {"gamma", "heads", "other-width", "segments", "mask"},
+            "gamma-of-rms shared-keys gated-width causal-mask",
+            "gamma heads other-width segments mask",
         ),
-        (
-            case("electra", "masked-lm"),
-            {"mask-token-of-generator", "start-token"},
-            {"mask-token"},
-        ),
-        (case("distilbert"), {*USUAL, "start-token"}, {"segments", "one-segment", "pooler"}),
-        (case("modernbert"), {"gated-width", "gamma-alone"}, {"gamma", "segments"}),
-        (case("mpnet"), {*USUAL, "distances", "positions"}, {"unscaled"}),
+        (case("electra", "masked-lm"), "mask-token-of-generator start-token", "mask-token"),
+        (case("distilbert"), f"{USUAL} start-token", "segments one-segment pooler"),
+        (case("modernbert"), "gated-width gamma-alone", "gamma segments"),
+        (case("mpnet"), f"{USUAL} distances positions", "unscaled"),
     ],
     ids=lambda value: str(value) if isinstance(value, Case) else "",
 )
-def test_what_is_asked_is_right_for_the_family(
-    one: Case, there: set[str], absent: set[str]
-) -> None:
-    assert there <= asked(one)
-    assert not absent & asked(one)
+def test_explanations_of_a_family(one: Case, shown: str, hidden: str) -> None:
+    architecture = one.architecture
+    answers = (answers_for_module(architecture, node) for node in architecture.modules)
+    names = {answer.name for each in answers for answer in each}
+    assert set(shown.split()) <= names
+    assert not set(hidden.split()) & names
 
 
-def test_beside_the_weight_of_the_queries_stands_that_it_is_not_counted_by_heads() -> None:
+def test_heads_do_not_multiply_the_weight_of_the_queries() -> None:
     one = case("bert")
     node = one.node("encoder.layer.0.attention.self.query")
     (answer,) = answers_for_module(one.architecture, node)

@@ -1,4 +1,4 @@
-"""Formulas found from changes of one and two numbers; each is told from its rivals."""
+"""Formulas fitted to sizes of models in which one number is changed, or two."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -11,15 +11,15 @@ from bertviewer.core.symbolic.fitting import fit, symbols_to_pair
 VALUES = {"D": 48, "A": 8, "K": 6, "M": 2, "W": 7, "P": 16, "H": 224}
 
 
-def found(size: Callable[..., int]) -> str | None:
-    """Fit a function of the letters as experiments do: each changed twice, and two together."""
+def fitted(size: Callable[..., int]) -> str | None:
+    """Fit a function of the symbols: each is changed twice, and pairs are changed together."""
     base = size(**VALUES)
-    points = {letter: (value * 2, value * 4) for letter, value in VALUES.items()}
+    points = {name: (value * 2, value * 4) for name, value in VALUES.items()}
     points["P"] = (8, 4)
     points["A"] = (4, 2)
     seen = {
-        letter: tuple((value, size(**{**VALUES, letter: value})) for value in both)
-        for letter, both in points.items()
+        name: tuple((value, size(**{**VALUES, name: value})) for value in both)
+        for name, both in points.items()
     }
     moving = symbols_to_pair(base, VALUES, seen)
     pairs = {}
@@ -50,18 +50,18 @@ def found(size: Callable[..., int]) -> str | None:
         (lambda **v: 4 * v["K"] * v["M"] + 2 * v["D"], "4*K*M + 2*D"),
     ],
 )
-def test_what_is_found(size: Callable[..., int], text: str) -> None:
-    assert found(size) == text
+def test_fitted_formulas(size: Callable[..., int], text: str) -> None:
+    assert fitted(size) == text
     assert evaluate(text, VALUES) == size(**VALUES)
 
 
-def test_two_equal_parts_are_told_apart() -> None:
-    # At these values both parts are 12, so each letter alone doubles one of two equal halves.
+def test_equal_parts_are_distinguished_by_pairs() -> None:
+    # At these values both parts are 12: a symbol alone doubles one of two equal halves.
     def size(**v: int) -> int:
         return v["K"] * v["M"] + v["W"] * v["A"] - 44
 
-    assert found(size) == "A*W + K*M - 44"
+    assert fitted(size) == "A*W + K*M - 44"
 
 
-def test_what_is_not_found() -> None:
-    assert found(lambda **v: v["D"] ** 2 * v["W"] ** 4) is None
+def test_a_size_without_a_formula() -> None:
+    assert fitted(lambda **v: v["D"] ** 2 * v["W"] ** 4) is None

@@ -1,4 +1,4 @@
-"""One pass on the meta device: what is done in which module, and what is alive meanwhile."""
+"""A forward pass on the meta device: the products of each module, and the live memory."""
 
 import pytest
 import torch
@@ -6,15 +6,13 @@ from torch import Tensor, nn
 
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph import products
-from bertviewer.core.symbolic.forward_pass import entry_kind, owner_of, read_forward
+from bertviewer.core.symbolic.forward_pass import ForwardPass, entry_kind, owner_of, read_forward
 from bertviewer.core.util.budget import limited
 from bertviewer.core.util.progress import no_progress
 
-SIZES = {"B": 2, "S": 5}
-
 
 class Model(nn.Module):
-    """A model of text made of what a test needs."""
+    """An embedding of width 4, followed by parts."""
 
     def __init__(self, **parts: nn.Module) -> None:
         super().__init__()
@@ -31,15 +29,12 @@ class Model(nn.Module):
         return hidden
 
 
-def on_meta(model: nn.Module) -> nn.Module:
-    return model.to("meta")
+def read(**parts: nn.Module) -> ForwardPass:
+    """Read a pass of 2 sentences of 5 tokens."""
+    return read_forward(Model(**parts).to("meta"), {"B": 2, "S": 5})
 
 
-def shapes_of(model: nn.Module) -> dict[str, tuple[int, ...]]:
-    return dict(read_forward(on_meta(model), SIZES).shapes)
-
-
-def test_products_stand_under_the_module_that_does_them() -> None:
+def test_products_belong_to_the_module_that_computes_them() -> None:
     class Scores(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -49,13 +44,9 @@ def test_products_stand_under_the_module_that_does_them() -> None:
             y: Tensor = self.inner(x)
             return y @ y.transpose(1, 2) @ x
 
-    found = read_forward(
-        on_meta(Model(dense=nn.Linear(4, 6), out=nn.Linear(6, 4), core=Scores())), SIZES
-    )
-    products = {
-        name: shape for name, shape in found.shapes.items() if entry_kind(name) == "~product"
-    }
-    assert {(owner_of(name), shape) for name, shape in products.items()} == {
+    found = read(dense=nn.Linear(4, 6), out=nn.Linear(6, 4), core=Scores())
+    names = [name for name in found.shapes if entry_kind(name) == "~product"]
+    assert {(owner_of(name), found.shapes[name]) for name in names} == {
         ("dense", (1, 10, 4, 6)),
         ("out", (1, 10, 6, 4)),
         ("core", (1, 2, 5, 4, 5)),
@@ -75,11 +66,11 @@ def test_products_stand_under_the_module_that_does_them() -> None:
         (nn.ConvTranspose1d(5, 8, 2, stride=2), 2 * 5 * 4 * 8 * 2),
     ],
 )
-def test_convolutions(convolution: nn.Module, macs: int) -> None:
-    assert read_forward(on_meta(Model(convolution=convolution)), SIZES).sizes["convolution"] == macs
+def test_products_of_convolutions(convolution: nn.Module, macs: int) -> None:
+    assert read(convolution=convolution).sizes["convolution"] == macs
 
 
-def test_a_module_called_again_counts_again() -> None:
+def test_a_module_counts_at_each_call() -> None:
     class Twice(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -89,28 +80,28 @@ def test_a_module_called_again_counts_again() -> None:
             y: Tensor = self.dense(self.dense(x))
             return y
 
-    found = read_forward(on_meta(Model(twice=Twice())), SIZES)
+    found = read(twice=Twice())
     assert found.shapes["twice.dense.~product0_4"] == (2, 10, 4, 4)
     assert found.sizes["twice"] == 2 * 10 * 16
 
 
-def test_a_module_made_in_the_forward_pass_takes_no_memory() -> None:
-    class Makes(nn.Module):
+def test_a_module_built_in_the_pass_takes_no_memory() -> None:
+    class Builds(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            made = nn.Linear(40_000, 40_000)
-            assert made.weight.is_meta
-            y: Tensor = made(x.repeat(1, 1, 10_000))
+            built = nn.Linear(40_000, 40_000)
+            assert built.weight.is_meta
+            y: Tensor = built(x.repeat(1, 1, 10_000))
             return y
 
-    init = nn.init.kaiming_uniform_
+    initialise = nn.init.kaiming_uniform_
     with limited(no_progress, memory=300_000_000):
-        found = read_forward(on_meta(Model(makes=Makes())), SIZES)
-    assert found.sizes["makes"] == 10 * 40_000**2
-    assert nn.init.kaiming_uniform_ is init
+        found = read(builds=Builds())
+    assert found.sizes["builds"] == 10 * 40_000**2
+    assert nn.init.kaiming_uniform_ is initialise
 
 
-def test_what_goes_in_and_comes_out() -> None:
-    shapes = shapes_of(Model(dense=nn.Linear(4, 6)))
+def test_inputs_and_outputs() -> None:
+    shapes = read(dense=nn.Linear(4, 6)).shapes
     assert shapes["~input_2"] == (2, 5)
     assert shapes["~output_3"] == shapes["dense.~output_3"] == (2, 5, 6)
     assert shapes["dense.~input_3"] == (2, 5, 4)
@@ -118,22 +109,22 @@ def test_what_goes_in_and_comes_out() -> None:
     assert entry_kind("encoder.layer.0") == ""
 
 
-def test_memory_is_free_again_when_nobody_holds_it() -> None:
+def test_the_peak_of_live_memory() -> None:
     class Steps(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            wide = torch.cat([x, x, x], -1)  # with x: 4 * 40 elements
+            wide = torch.cat([x, x, x], -1)
             x = wide[..., :4].clone()
             del wide
             return x.add_(1) + 1
 
-    found = read_forward(on_meta(Model(steps=Steps())), SIZES)
-    # The caller holds what the embedding gave; the copy, the whole, and the views take no more.
+    found = read(steps=Steps())
+    # The embedding's output, which the caller holds; the concatenation; its copy.
     assert found.peak == 40 + 120 + 40
     assert max(map(len, found.moments)) == 3
     assert sorted(found.storages.values()) == [(2, 5, 4), (2, 5, 4), (2, 5, 4), (2, 5, 12)]
 
 
-def test_weights_buffers_and_whole_numbers_are_no_activations() -> None:
+def test_buffers_and_integers_are_no_activations() -> None:
     class Positions(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -143,35 +134,29 @@ def test_weights_buffers_and_whole_numbers_are_no_activations() -> None:
             positions = torch.arange(x.shape[1], device=x.device).expand(50, -1).clone()
             return x + self.get_buffer("table")[:4] + positions[0, 0]
 
-    found = read_forward(on_meta(Model(positions=Positions())), SIZES)
-    assert found.peak == 3 * 40
+    assert read(positions=Positions()).peak == 3 * 40
 
 
-class Asks(nn.Module):
-    """Looks at values before it goes on."""
+def test_values_that_follow_from_the_inputs_are_known() -> None:
+    class Branches(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            mask = torch.ones(x.shape[:2], device=x.device, dtype=torch.bool)
+            if mask.all():
+                mask[:, 0] = False
+            assert torch.tensor([1.0, 2.0]).to(x.device).sum().item() == 3
+            assert int(mask.sum()) == 8
+            return x * torch.arange(4.0)  # on the CPU, as in some models
 
-    def forward(self, x: Tensor) -> Tensor:
-        mask = torch.ones(x.shape[:2], device=x.device, dtype=torch.bool)
-        if mask.all():
-            mask[:, 0] = False
-        known = torch.tensor([1.0, 2.0]).to(x.device).sum().item()
-        assert known == 3
-        assert int(mask.sum()) == 8
-        table = torch.arange(4.0)  # on the CPU, as some models do it
-        return x * table
-
-
-def test_what_follows_from_the_inputs_is_known() -> None:
-    assert read_forward(on_meta(Model(asks=Asks())), SIZES).shapes["asks.~output_3"] == (2, 5, 4)
+    assert read(branches=Branches()).shapes["branches.~output_3"] == (2, 5, 4)
 
 
-def test_an_endless_model_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_pass_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "MAX_STEPS", 50)
 
-    class Steps(nn.Module):
+    class Endless(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             while True:
                 x = x.view(x.shape)
 
     with pytest.raises(RuntimeError, match="too many steps"):
-        read_forward(on_meta(Model(steps=Steps())), SIZES)
+        read(endless=Endless())

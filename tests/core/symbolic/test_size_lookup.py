@@ -1,4 +1,4 @@
-"""Shapes in a flow are written in letters, and right for models with other numbers."""
+"""Symbolic shapes of a graph, compared with the shapes of a model with other lengths."""
 
 from typing import Any
 
@@ -11,45 +11,38 @@ from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.tracing_models import meta_trace
 from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import inspect_module
-from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Flow, Node
 from bertviewer.core.schema.source_info import SourceInfo
-from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import no_progress
 from tests.core.graph.readers import config_of
 
+LENGTHS = {"B": 3, "S": 11, "S_d": 6}
 
-def _derived(source: ModelSource, config: dict[str, Any]) -> Architecture:
+
+def results(flow: Flow) -> list[Node]:
+    return [node for node in flow.nodes if node.kind in ("module", "output")]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"), [("llama", {}), ("t5", {"num_layers": 1, "num_decoder_layers": 1})]
+)
+def test_symbolic_shapes_are_those_of_other_lengths(name: str, changes: dict[str, Any]) -> None:
+    source = parse_source("bert-base-uncased")  # only its task is used
+    config = transformers.AutoConfig.for_model(**config_of(name, **changes)).to_dict()
     model = builder(source)(config)
-    plain = plain_config(model.config, source.name)
-    architecture = inspect_module(model, SourceInfo("config", "small", "base", "none"), plain)
+    info = SourceInfo("config", "small", "base", "none")
+    architecture = inspect_module(model, info, plain_config(model.config, source.name))
     for derive in (with_counts, with_costs, with_flows):
         architecture = derive(architecture, source, no_progress)
-    return architecture
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "t5"])
-def test_letters_give_the_shapes_of_a_model_that_they_were_not_found_on(name: str) -> None:
-    source = parse_source("bert-base-uncased")  # its task alone is asked for
-    config = transformers.AutoConfig.for_model(**config_of(name)).to_dict()
-    architecture = _derived(source, config)
-    flows = architecture.flows
-    assert flows is not None
-    values = {symbol.name: symbol.value for symbol in architecture.symbols} | {
-        "B": 3, "S": 11, "S_d": 6,
-    }  # fmt: skip
-    model = builder(source)(config)
-    other = FlowReader(meta_trace(model, {"B": 3, "S": 11, "S_d": 6}))
-    tried = 0
-    for path, flow in flows.distinct.items():
-        for node, real in zip(_ends(flow), _ends(other.flow(path)), strict=True):
+    assert architecture.flows is not None
+    values = architecture.symbol_values | LENGTHS
+    other = FlowReader(meta_trace(model, LENGTHS))
+    compared = 0
+    for path, flow in architecture.flows.distinct.items():
+        for node, real in zip(results(flow), results(other.flow(path)), strict=True):
             assert node.symbolic_shape is not None, (path, node.name)
             found = tuple(evaluate(size, values) for size in node.symbolic_shape)
             assert found == real.shape, (path, node.name)
-            tried += 1
-    assert tried > 20
-
-
-def _ends(flow: Flow) -> list[Node]:
-    return [node for node in flow.nodes if node.kind in ("module", "output")]
+            compared += 1
+    assert compared > 20

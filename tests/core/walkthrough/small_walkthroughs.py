@@ -1,4 +1,4 @@
-"""Architectures with their flows, and small ones of many families."""
+"""Presets and small models of many families with their data-flow graphs, not derived."""
 
 from functools import cache
 from typing import Any
@@ -65,7 +65,7 @@ MORE: dict[str, dict[str, Any]] = {
     "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40},
     "longformer": {**TINY["bert"], "attention_window": 4},
 }
-"""Models with steps that others do not have."""
+"""Models with further kinds of steps."""
 
 
 def config(family: str, **changes: Any) -> transformers.PreTrainedConfig:
@@ -75,7 +75,7 @@ def config(family: str, **changes: Any) -> transformers.PreTrainedConfig:
 
 @cache
 def small(family: str, task: str = "base", **changes: Any) -> Architecture:
-    """Return a small model of a family, with its flows."""
+    """Return a small model of a family with its graphs."""
     values = config(family, **changes)
     auto = "AutoModel" if task == "base" else "AutoModelForMaskedLM"
     with torch.device("meta"):
@@ -88,13 +88,8 @@ def small(family: str, task: str = "base", **changes: Any) -> Architecture:
 
 @cache
 def flowing(name: str, task: str = "base") -> Architecture:
-    """Return a preset with its flows, before any formula is derived."""
+    """Return a preset with its graphs, before any formula is derived."""
     return with_flows(plain(name, task), parse_source(name, task), no_progress)
-
-
-def names(walk: Walkthrough) -> list[str]:
-    """Return the names of all steps."""
-    return [step.name for step in walk.steps]
 
 
 def step(walk: Walkthrough, name: str) -> Step:
