@@ -76,10 +76,7 @@ claim(
 )
 
 
-@claims(
-    r"All (\d+) heads are stacked in the same three .*: head h has rows (\d+)h .*" + SPLIT,
-    r"The heads are stacked: .* \(0 to \d+\) .*, and .*" + SPLIT,
-)
+@claims(r"All (\d+) heads are stacked in the same three .*: head h has rows (\d+)h .*" + SPLIT)
 def _(it: Note) -> bool:
     features, heads, size = map(int, it.groups[-4:-1])
     query = it.tensor(*QUERY)
@@ -169,13 +166,20 @@ claim(
 )
 
 
+claim(
+    lambda it: (
+        rotates_by_position(it) and "token_type_embeddings" not in dict(it.module.named_children())
+    ),
+    r"There are no position vectors and no segments: attention rotates .*",
+)
+
+
 @claims(
     r"The rotation encodes the order of the tokens: .* The model’s “rotary_emb” computes .*",
     r"There are no position vectors: attention rotates queries and keys .*",
-    r"There are no position vectors and no segments: attention rotates .*",
     r"Features i and i \+ (\d+) of a head form a point in a plane, .*",
 )
-def _(it: Note) -> bool:
+def rotates_by_position(it: Note) -> bool:
     positions = [name for name in it.parameter_names if "position" in name]
     rotary = getattr(it.base, "rotary_emb", None) or getattr(it.base, "rotary_embeddings", None)
     if rotary is None:  # RoFormer's angles are a table of the stack
@@ -203,11 +207,11 @@ def _(it: Note) -> bool:
 
 
 claim(
-    lambda it: it.moved(LAST) == it.moved(0) == set(range(TOKENS)),
+    lambda it: all(it.case.moved(it.node.path, at) == {*range(TOKENS)} for at in (0, LAST)),
     r"Every position attends to the whole sequence, in both directions",
 )
 claim(
-    lambda it: {LAST, LAST - 1} <= it.moved(LAST),
+    lambda it: {LAST, LAST - 1} <= it.case.moved(it.node.path, LAST),
     r"Every position attends in both directions, in layers with a window only to .*",
 )
 claim(

@@ -21,7 +21,6 @@ LAST = TOKENS - 1
 _CLAIMS: list[tuple[re.Pattern[str], Check]] = []
 _TEXTS = (
     r"“\w+” holds the stack of layers",
-    r"Square brackets denote the lookup of a table row",
     r"A lookup, not a product: it selects row t of the table\. .* without computing the zeros",
     r"Mean and variance are computed per position, over its features only; .* is involved",
     r"PyTorch divides by √\(variance \+ ε\)\. .* as its argument approaches 0",
@@ -53,7 +52,6 @@ _TEXTS = (
     r"Padding tokens are counted like any other; the mask prevents attention to them",
     r"Rotating a query and a key by their positions .* is encoded without position vectors",
     r"torch\.nn\.Transformer has neither embeddings nor .*; its inputs are already vectors",
-    r"Each part has its own page",
     r"A bracket is 1 where its condition is true .* masks a position",
     r"These are the steps of the code, traced from one forward pass .* are omitted",
 )
@@ -114,7 +112,7 @@ class Note(Struct, frozen=True):
         return next((held[name] for name in names if name in held), None)
 
     def moved(self, position: int) -> set[int]:
-        """Return which rows of the output depend on a token, the target's if there are two."""
+        """Return which rows of the output depend on a token, of the target if there is one."""
         return moved_from(self.case, self.node, position)
 
 

@@ -62,6 +62,14 @@ def reader_of(family: str, task: str = "base", **changes: Any) -> FlowReader:
     return meta_model(family, task, **changes).reader
 
 
+def parsed_heading(heading: str) -> tuple[str, str, dict[str, Any]]:
+    """Return family, task and changes of a heading such as ``bert masked-lm hidden_size=32``."""
+    family, *words = heading.split()
+    changes = dict(word.split("=", 1) for word in words if "=" in word)
+    task = next((word for word in words if "=" not in word), "base")
+    return family, task, {key: json.loads(value) for key, value in changes.items()}
+
+
 def operations(flow: Flow) -> list[str]:
     """Return the operations of a flow's nodes, in order; ``?`` for called modules."""
     return [node.operation or "?" for node in flow.nodes if node.kind not in ("input", "output")]
@@ -71,13 +79,6 @@ def node_of(flow: Flow, name: str) -> Node:
     """Return the only node with a name."""
     (found,) = (node for node in flow.nodes if node.name == name)
     return found
-
-
-def inputs_of(flow: Flow, name: str) -> dict[str, str | None]:
-    """Return the names of the nodes that a node reads, with the roles of the edges."""
-    names = {node.id: node.name for node in flow.nodes}
-    target = node_of(flow, name).id
-    return {names[edge.source]: edge.role for edge in flow.edges if edge.target == target}
 
 
 def assert_in_order(trace: Trace) -> None:

@@ -1,6 +1,9 @@
 """Data-flow graphs of modules: their nodes, edges and repetitions."""
 
 import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,90 +13,42 @@ from torch import Tensor, nn
 from bertviewer.core.graph.flow_reader import FlowReader
 from bertviewer.core.graph.trace import Trace
 from bertviewer.core.graph.tracing import Tracer
-from bertviewer.core.schema.flow import Flow, Operand
-from bertviewer.core.schema.modules import Repeat
+from bertviewer.core.schema.flow import Edge, Flow, Node, Operand
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.budget import OverBudget, limited
 from bertviewer.core.util.progress import no_progress
-from tests.core.graph.readers import LENGTHS, inputs_of, node_of, operations, reader_of
+from tests.core.graph.readers import LENGTHS, node_of, operations, parsed_heading, reader_of
+
+FLOWS = Path(__file__).parents[2] / "golden" / "flows.txt"
 
 
-def test_a_bert_layer() -> None:
-    flow = reader_of("bert").flow("encoder.layer.0")
-    assert operations(flow) == [
-        *("linear", "linear", "linear", "attention", "linear", "residual", "layer norm"),
-        *("feed-forward", "residual", "layer norm"),
-    ]
-    assert inputs_of(flow, "attention") == {"query": "query", "key": "key", "value": "value"}
-    network = node_of(flow, "feed-forward")
-    assert [node.name for node in network.nodes or ()] == ["dense", "intermediate_act_fn", "dense"]
-    assert network.details["inner_features"] == 40
+def lines_of(nodes: Iterable[Node], edges: Iterable[Edge], indent: str = "") -> Iterator[str]:
+    """Yield a line for each node, with details and inputs, and the lines of its inner nodes."""
+    nodes, edges = list(nodes), list(edges)
+    names = {node.id: node.name for node in nodes}
+    for node in nodes:
+        words = [node.name, f"({node.operation or node.kind})"]
+        words += [f"× {node.repeat.count}"] if node.repeat else []
+        words += [f"{key}={value}" for key, value in sorted(node.details.items())]
+        inputs = [
+            " ".join(filter(None, (names[edge.source], edge.role, *edge.views)))
+            for edge in edges
+            if edge.target == node.id and edge.source in names
+        ]
+        yield f"{indent}{' '.join(words)}" + (f" ← {', '.join(inputs)}" if inputs else "")
+        yield from lines_of(node.nodes or (), node.edges, f"{indent}    ")
 
 
-def test_a_gpt2_block_splits_queries_keys_and_values() -> None:
-    flow = reader_of("gpt2").flow("h.0")
-    assert operations(flow) == [
-        *("layer norm", "linear", "attention", "linear", "residual"),
-        *("layer norm", "feed-forward", "residual"),
-    ]
-    names = {node.id: node.name for node in flow.nodes}
-    parts = {
-        edge.role: edge.views[0]
-        for edge in flow.edges
-        if (names[edge.source], names[edge.target]) == ("c_attn", "attention")
-    }
-    assert parts == {"query": "split 0 of 3", "key": "split 1 of 3", "value": "split 2 of 3"}
-
-
-@pytest.mark.parametrize(
-    ("family", "path", "expected"),
-    [
-        ("bert", "encoder", [Repeat(0, 1, 2)]),
-        ("albert", "encoder", [Repeat(0, 0, 2)]),  # one layer, called twice
-    ],
-)
-def test_equal_layers_are_one_node(family: str, path: str, expected: list[Repeat]) -> None:
-    flow = reader_of(family).flow(path)
-    assert [node.repeat for node in flow.nodes if node.repeat] == expected
-
-
-def test_layers_with_different_masks_are_separate_nodes() -> None:
-    flow = reader_of("modernbert", num_hidden_layers=7, local_attention=4).flow("")
-    # The first has no norm before its attention; each third one attends to all tokens.
-    layers = [node for node in flow.nodes if node.name.startswith("layers")]
-    assert [(node.name, node.repeat and node.repeat.count) for node in layers] == [
-        *(("layers 0", None), ("layers 1", 2), ("layers 3", None)),
-        *(("layers 4", 2), ("layers 6", None)),
-    ]
-
-
-def test_a_decoder_layer_reads_the_encoder_and_a_position_bias() -> None:
-    flow = reader_of("t5").flow("decoder.block.0")
-    nodes = {node.id: node for node in flow.nodes}
-    encoder = [edge for edge in flow.edges if nodes[edge.source].name == "encoder hidden states"]
-    assert [nodes[edge.target].name for edge in encoder] == ["k", "v"]
-    attentions = [node.id for node in flow.nodes if node.operation == "attention"]
-    biased = {edge.target for edge in flow.edges if edge.role == "bias"}
-    assert [node in biased for node in attentions] == [True, False]
-
-
-def test_a_decoder_with_cross_attention_is_given_an_encoders_output() -> None:
-    reader = reader_of("bert", is_decoder=True, add_cross_attention=True)
-    flow = reader.flow("encoder.layer.0")
-    assert operations(flow).count("attention") == 2
-    assert "encoder hidden states" in {node.name for node in flow.nodes if node.kind == "input"}
-
-
-def test_experts_read_the_router() -> None:
-    flow = reader_of("mixtral").flow("layers.0")
-    assert operations(flow)[-4:] == ["rms norm", "routing", "experts", "residual"]
-    assert set(inputs_of(flow, "experts")) == {"gate", "post_attention_layernorm"}
-
-
-def test_masks_and_positions_are_constants() -> None:
-    flow = reader_of("llama").flow("layers.0")
-    constants = {node.name: node.operation for node in flow.nodes if node.kind == "constant"}
-    assert constants == {"position embeddings": "positions"}
+def test_flows_of_many_families(golden: Callable[[str, str], None]) -> None:
+    """To add a module, add a heading to the file and run pytest with ``--overwrite-golden``."""
+    headings = re.findall(r"^## (.+): (.*)$", FLOWS.read_text("utf-8"), re.MULTILINE)
+    sections = []
+    for model, path in headings:
+        family, task, changes = parsed_heading(model)
+        flow = reader_of(family, task, **changes).flow(path.replace("(model)", ""))
+        lines = lines_of(flow.nodes, flow.edges)
+        sections.append("\n".join((f"## {model}: {path}", *lines, "")))
+    golden(FLOWS.name, "\n".join(sections))
 
 
 def test_a_document_is_read_again() -> None:
