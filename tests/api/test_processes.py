@@ -15,14 +15,24 @@ from bertviewer.core.util.errors import UserError
 from tests.cli.commands import python_of
 
 NO_DISPLAY = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "QT_QPA_PLATFORM": "", "XDG_RUNTIME_DIR": ""}
-DRAW = """
+SCRIPT = """
 import os, threading
 import bertviewer
-model = bertviewer.open("gpt2")
-run = bertviewer.open("demo").run("the cat")
+model = bertviewer.open("demo")
+run = model.run("the cat")
+first = run.statistics()
+pid = os.fork()
+if not pid:
+    again = bertviewer.open("demo").run("the cat")
+    near = all(abs(a["mean"] - b["mean"]) < 1e-5 for a, b in zip(again.statistics(), first))
+    os._exit(0 if near and again.figure("norms").csv() else 3)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert model.run("the cat").statistics() == first
+print("forked")
+
 def draw():
     assert run.figure("norms").svg().startswith("<svg")
-    assert model.figure("h.0").pdf().startswith(b"%PDF")
+    assert model.figure("pooler").pdf().startswith(b"%PDF")
 found = []
 thread = threading.Thread(target=lambda: found.append(draw()))
 thread.start(); thread.join()
@@ -36,31 +46,13 @@ draw()
 assert type(QCoreApplication.instance()) is QCoreApplication
 print("drawn")
 """
-FORK = """
-import os, sys
-import bertviewer
-model = bertviewer.open("demo")
-first = model.run("the cat").statistics()
-pid = os.fork()
-if not pid:
-    again = bertviewer.open("demo").run("the cat")
-    near = all(abs(a["mean"] - b["mean"]) < 1e-5 for a, b in zip(again.statistics(), first))
-    os._exit(0 if near and again.figure("norms").csv() else 3)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-assert model.run("the cat").statistics() == first
-print("done")
-"""
-
-
-def test_figures_from_a_thread_and_with_another_application(tmp_path: Path) -> None:
-    result = python_of(tmp_path, "-c", DRAW, environment=NO_DISPLAY)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "drawn\n", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_process_can_be_forked_after_a_run(tmp_path: Path) -> None:
-    result = python_of(tmp_path, "-c", FORK)
-    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+def test_forks_threads_and_other_applications(tmp_path: Path) -> None:
+    """A process can be forked after a run, and figures need no display and no QApplication."""
+    result = python_of(tmp_path, "-c", SCRIPT, environment=NO_DISPLAY)
+    assert (result.returncode, result.stdout) == (0, "forked\ndrawn\n"), result.stderr
 
 
 def test_a_drawing_process_that_ended_is_started_again() -> None:

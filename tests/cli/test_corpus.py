@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import bertviewer, python_of
 from tests.cli.conftest import Printed
 
 FILES = ["features.safetensors", "manifest.json", "statistics.parquet"]
@@ -18,16 +17,16 @@ def contents(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in FILES[::2]]
 
 
-def test_output_and_files(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> None:
-    (tmp_path / data.name).write_bytes(data.read_bytes())
-    done = bertviewer(tmp_path, "corpus", str(tiny_bert_folder), data.name, "-o", "out")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1:] == [
+def test_output_and_files(
+    tiny_bert_folder: Path, data: Path, elsewhere: Path, printed: Printed
+) -> None:
+    (elsewhere / data.name).write_bytes(data.read_bytes())
+    assert printed("corpus", tiny_bert_folder, data.name, "-o", "out").splitlines()[1:] == [
         "3 sentences · 17 tokens · 1 shard",
         "Skipped: 1 that could not be read",
         "  lines.txt, line 3: it is empty",
     ]
-    folder = tmp_path / "out"
+    folder = elsewhere / "out"
     assert sorted(file.name for file in folder.iterdir()) == FILES
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["schema"] == "bertviewer.corpus/1"
@@ -91,15 +90,11 @@ def test_errors(
         assert error(model, "-") == "-: several processes cannot share standard input; give a file"
 
 
-def test_without_pyarrow(tiny_bert_folder: Path, data: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys\nsys.modules['pyarrow'] = None\n"
-        "from bertviewer.app import main\nsys.exit(main(sys.argv[1:]))"
-    )
-    arguments = ("corpus", str(tiny_bert_folder), str(data), "-o", "out")
-    done = python_of(tmp_path, "-c", code, *arguments)
-    assert done.returncode == 2
-    assert done.stderr == (
-        "bertviewer: error: statistics.parquet is written with pyarrow; install it: "
-        f'{sys.executable} -m pip install "pyarrow>=17"\n'
+def test_without_pyarrow(
+    tiny_bert_folder: Path, data: Path, refused: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert refused("corpus", tiny_bert_folder, data, "-o", "out") == (
+        "statistics.parquet is written with pyarrow; install it: "
+        f'{sys.executable} -m pip install "pyarrow>=17"'
     )

@@ -54,7 +54,7 @@ def picture(*svgs: bytes) -> QImage:
         renderer.render(painter, QRectF(0, top, box.width(), box.height()))
         top += box.height()
     painter.end()
-    return image
+    return image.convertToFormat(QImage.Format.Format_Grayscale8)
 
 
 WIDE = "a + " * 20 + "z = integral_0^infinity " + "x_1 " * 10
