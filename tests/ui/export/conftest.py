@@ -38,7 +38,9 @@ from tests.ui.direct_worker import DirectWorker
 from tests.ui.finding import find
 
 SENTENCE = "the cat sat on the mat"
-_BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}"/>'
+_BLANK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}pt" height="{1}pt"/>'
+)
 _POINTS = {"a4": (595, 842), "letter": (612, 792)}
 
 

@@ -18,11 +18,13 @@ class Painter:
 
     def __init__(self, view: PagesView) -> None:
         self.requested: list[int] = []
+        self.pixels_per_inch = 0.0
         self._view = view
         view.images_wanted.connect(self.draw)
 
     def draw(self, numbers: Sequence[int], pixels_per_inch: float) -> None:
         self.requested += numbers
+        self.pixels_per_inch = pixels_per_inch
         width, height = (round(side * pixels_per_inch / 72) for side in A4)
         image = QImage(width, height, QImage.Format.Format_RGB32)
         image.fill(Qt.GlobalColor.white)
@@ -39,7 +41,7 @@ def view(qtbot: QtBot) -> PagesView:
 
 
 def test_keys_move_between_pages(view: PagesView, qtbot: QtBot) -> None:
-    Painter(view)
+    painter = Painter(view)
     view.show_pages([A4] * COUNT)
     described = []
     for key in (Qt.Key.Key_PageDown, Qt.Key.Key_End, Qt.Key.Key_Home):
@@ -48,6 +50,7 @@ def test_keys_move_between_pages(view: PagesView, qtbot: QtBot) -> None:
         interface = QAccessible.queryAccessibleInterface(view)
         described.append(interface.text(QAccessible.Text.Description))
     assert described == [f"Page {n} of {COUNT}" for n in (2, COUNT, 1)]
+    assert {0, 1, COUNT - 1} <= set(painter.requested)
     view.show_message("no pages")
     assert view.accessibleDescription() == "no pages"
     assert not view.is_drawn
@@ -56,10 +59,10 @@ def test_keys_move_between_pages(view: PagesView, qtbot: QtBot) -> None:
 def test_images_of_distant_pages_are_dropped(view: PagesView, qtbot: QtBot) -> None:
     painter = Painter(view)
     view.show_pages([A4] * COUNT)
-    qtbot.waitUntil(lambda: view.is_drawn and 2 in painter.requested)
+    qtbot.waitUntil(lambda: view.is_drawn and 1 in painter.requested)
     # Neighbours of the visible pages are drawn, too, but no others.
-    assert max(painter.requested) < 4
-    painter.draw(range(COUNT), 72.0 * 560 / A4[0])
+    assert max(painter.requested) < 3
+    painter.draw(range(COUNT), painter.pixels_per_inch)
     assert view.is_drawn
     painter.requested.clear()
     view.go_to(MAX_IMAGES // 2)

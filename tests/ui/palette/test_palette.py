@@ -149,19 +149,21 @@ def test_each_kind_of_result_can_be_chosen(
 
     def choose(text: str) -> None:
         search(text)
+        popup = find(demo_window, PalettePopup)
+        assert popup.isVisible()
         press(demo_window, qtbot, Qt.Key.Key_Return)
-        assert not find(demo_window, PalettePopup).isVisible()
+        assert not popup.isVisible()
 
     choose("layer 3 query")
     assert selection.place.path == "encoder.layer.3.attention.self.query"
-    tensors = find(demo_window, QTableView, "tensorTable")
     for typed, path, name in (
         ("#word 30522x384", "embeddings.word_embeddings", "weight"),
         ("#query.bias 5", "encoder.layer.5.attention.self.query", "bias"),
     ):
         choose(typed)
         assert (page(demo_window), selection.place.path) == ("Tensors", path)
-        assert tensors.currentIndex().siblingAtColumn(0).data() == name
+        current = find(demo_window, QTableView, "tensorTable").currentIndex()
+        assert current.siblingAtColumn(0).data() == name
     choose("layer 4 head 7")
     assert selection.place.path == "encoder.layer.4.attention.self"
     assert selection.place.head == 7
@@ -189,6 +191,7 @@ def test_each_kind_of_result_can_be_chosen(
     guide = find(demo_window, GuideDialog)
     assert find(guide, GuidePage).source().toString() == "glossary.md#multiply-adds-and-flops"
     guide.close()
+    activate(demo_window, qtbot)
     choose("dark")
     assert stored_appearance() == "dark"
     chosen = [row.text for row in search("appearance") if row.item and row.item.is_chosen]

@@ -16,7 +16,7 @@ from bertviewer.ui.palette.sources import SEPARATOR, Item, Source
 from tests.ui.finding import activate, find
 
 MODULES = ("encoder.attention", "encoder.attention.self", "pooler")
-COMMANDS = ("Pool of attention", "Cancel attention")
+COMMANDS = ("Pool attention", "Cancel attention")
 
 
 class PopupHarness:
