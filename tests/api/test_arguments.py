@@ -51,7 +51,7 @@ def test_a_wrong_type_is_named(  # noqa: PLR0917
 
 def test_all_functions_with_arguments_check_them() -> None:
     classes = (bertviewer.Model, bertviewer.Run, bertviewer.Corpus, bertviewer.Figure)
-    functions = [bertviewer.open, bertviewer.compare, bertviewer.open_corpus]
+    functions: list[Any] = [bertviewer.open, bertviewer.compare, bertviewer.open_corpus]
     functions += [getattr(each, name) for each in classes for name in vars(each) if name[0] != "_"]
     for function in functions:
         if isfunction(function) and len(signature(function).parameters) > 1:

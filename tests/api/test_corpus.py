@@ -37,7 +37,7 @@ def test_statistics_and_quantiles_are_those_of_all_runs(
         assert row["count"] == len(values)
         assert row["mean"] == pytest.approx(values.mean(), abs=1e-6)
         assert row["std"] == pytest.approx(values.std(), abs=1e-6)
-        low, high = (np.quantile(values, 0.5, method=way) for way in ("lower", "higher"))  # type: ignore[call-overload]
+        low, high = (np.quantile(values, 0.5, method=way) for way in ("lower", "higher"))
         # The width of a bin.
         assert low - 0.25 * abs(low) <= row["q50"] <= high + 0.25 * abs(high)
     by_class = corpus.statistics(by_class=True)

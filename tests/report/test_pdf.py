@@ -59,7 +59,7 @@ def test_title_page_and_metadata(report: Report) -> None:
 
 
 def test_the_file_declares_its_standards(report: Report) -> None:
-    catalog = report.reader.root_object
+    catalog: Any = report.reader.root_object
     xmp = catalog["/Metadata"].get_object().get_data().decode()
     for expected in (
         "<pdfaid:part>2</pdfaid:part>",
@@ -79,7 +79,7 @@ def objects(report: Report) -> list[dict[str, Any]]:
     """Return all dictionaries of the file."""
     reader = report.reader
     numbers = {number for table in reader.xref.values() for number in table}
-    found = [reader.get_object(n) for n in sorted({*numbers, *reader.xref_objStm}) if n]
+    found: list[Any] = [reader.get_object(n) for n in sorted({*numbers, *reader.xref_objStm}) if n]
     return [each for each in found if isinstance(each, dict)]
 
 

@@ -203,9 +203,10 @@ def test_nothing_remains_of_a_closed_dialog(report: ReportHarness) -> None:
     dialog = report.open()
     builder = weakref.ref(dialog.builder)
     find(dialog, QComboBox, "reportPaper").setCurrentText("Letter")
-    assert report.workspace.jobs.has_requests
+    waiting = [report.workspace.jobs.has_requests]
     report.close(dialog)
-    assert not report.workspace.jobs.has_requests
+    waiting.append(report.workspace.jobs.has_requests)
+    assert waiting == [True, False]
     report.wait()
     del dialog
     gc.collect()
