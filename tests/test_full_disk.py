@@ -1,11 +1,10 @@
-"""A disk that is full, a limit on files, a death in mid-write: the old file stays as it was."""
+"""A full disk, a file size limit or a killed process leave the old file unchanged."""
 
 import os
 import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,26 @@ import pytest
 from bertviewer.app import ERROR
 
 LIMIT = 4096
-OLD = b"the report of yesterday"
+OLD = b"the old report"
+# Python would leave truncated bytecode, and fail to read it later.
 ENVIRONMENT = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-"""Python leaves half a module's bytecode where it finds no room, and fails to read it later."""
 
 
-def limited() -> None:
-    """Let the process write files of just so many bytes; what is longer fails as on a full disk."""
+def limit_file_size() -> None:
+    """Make writing more than ``LIMIT`` bytes to a file fail, as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
 
 
-def program(
-    folder: Path, *arguments: str, before: Callable[[], None] = limited, stdout: Path | None = None
+def run_limited(
+    folder: Path, *arguments: str, stdout: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """Run Python with a limit of the file size."""
     with (stdout or Path(os.devnull)).open("w") as results:
         return subprocess.run(
-            [sys.executable, "-m", "bertviewer", *arguments],
+            [sys.executable, *arguments],
             cwd=folder,
             env=ENVIRONMENT,
-            preexec_fn=before,
+            preexec_fn=limit_file_size,
             stdout=results,
             stderr=subprocess.PIPE,
             text=True,
@@ -40,68 +40,43 @@ def program(
         )
 
 
-def test_a_report_that_finds_no_room(tmp_path: Path) -> None:
-    old = tmp_path / "report.pdf"
-    old.write_bytes(OLD)
-    done = program(
-        tmp_path, "report", "bert-base-uncased", "-o", "report.pdf", "--sections", "modules"
-    )
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """Return an old report, which must not change."""
+    path = tmp_path / "report.pdf"
+    path.write_bytes(OLD)
+    return path
+
+
+def test_a_report(old: Path) -> None:
+    command = ("report", "bert-base-uncased", "-o", "report.pdf", "--sections", "modules")
+    done = run_limited(old.parent, "-m", "bertviewer", *command)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"{ERROR}cannot write ")
     assert line.endswith(": File too large")
     assert old.read_bytes() == OLD
-    assert list(tmp_path.iterdir()) == [old]
+    assert list(old.parent.iterdir()) == [old]
 
 
-def test_a_file_that_finds_no_room(tmp_path: Path) -> None:
-    old = tmp_path / "report.pdf"
-    old.write_bytes(OLD)
-    code = f"""
-import pathlib
-from bertviewer.core.util.errors import UserError
-from bertviewer.core.saving.atomic_files import write_atomically
-try:
-    write_atomically(pathlib.Path("report.pdf"), b"x" * {LIMIT + 1})
-except UserError as error:
-    print(error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        preexec_fn=limited,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.stdout == f"cannot write {old}: File too large\n"
-    assert old.read_bytes() == OLD
-    assert list(tmp_path.iterdir()) == [old]
-
-
-def test_results_that_find_no_room(tmp_path: Path) -> None:
+def test_the_output_of_a_command(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
-    arguments = ("summary", "bert-base-uncased", "--format", "json")
-    done = program(tmp_path, *arguments, stdout=results)
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"{ERROR}cannot write the result: File too large\n",
-    )
+    command = ("-m", "bertviewer", "summary", "bert-base-uncased", "--format", "json")
+    done = run_limited(tmp_path, *command, stdout=results)
+    message = f"{ERROR}cannot write the result: File too large\n"
+    assert (done.returncode, done.stderr) == (2, message)
     assert results.stat().st_size <= LIMIT
 
 
 @pytest.mark.parametrize("moment", ["os.fsync", "pathlib.Path.replace"])
-def test_a_death_in_mid_write(tmp_path: Path, moment: str) -> None:
-    old = tmp_path / "report.pdf"
-    old.write_bytes(OLD)
+def test_a_process_that_is_killed_while_writing(old: Path, moment: str) -> None:
     code = f"""
 import os, pathlib, signal
 from bertviewer.core.saving.atomic_files import write_atomically
 {moment} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 write_atomically(pathlib.Path("report.pdf"), b"new" * 10000)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=300, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=old.parent, timeout=300, check=False)
     assert done.returncode == -signal.SIGKILL
     assert old.read_bytes() == OLD

@@ -1,4 +1,4 @@
-"""Local models make no connection at all: not one socket call, name look-ups included."""
+"""Local models cause no socket calls, not even name look-ups."""
 
 import os
 import subprocess
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-# Python tells an audit hook of every socket call, before it is made, from whatever library.
+# An audit hook is called for every socket call of any library.
 LISTEN = """
 import socket
 import sys
 calls = []
 def listen(event, arguments):
-    # A pair of sockets within the process reaches nobody: the window hears signals by it.
+    # The window receives signals through a socket pair.
     is_within = event == "socket.__new__" and arguments[1] == getattr(socket, "AF_UNIX", None)
     if event.startswith("socket.") and not is_within:
         calls.append((event, arguments))
@@ -45,7 +45,7 @@ def hooked(worker):
 application.make_window = hooked
 assert main([model]) == 0
 """
-TELL = """
+PRINT = """
 import os
 print("calls:", calls)
 sys.stdout.flush()
@@ -55,9 +55,9 @@ os._exit(0)
 
 def calls_of(code: str, model: str, folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", f"{LISTEN}\nmodel = {model!r}\n{code}\n{TELL}"],
+        [sys.executable, "-c", f"{LISTEN}\nmodel = {model!r}\n{code}\n{PRINT}"],
         cwd=folder,
-        # The program itself has to keep the hub's client offline.
+        # The program itself sets the hub's client offline.
         env={name: value for name, value in os.environ.items() if not name.startswith("HF_")}
         | {"XDG_CONFIG_HOME": str(folder)},
         capture_output=True,
@@ -70,12 +70,14 @@ def calls_of(code: str, model: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("code", [HEADLESS, WINDOW], ids=["headless", "window"])
-def test_a_local_model_calls_nobody(code: str, tiny_bert_folder: Path, tmp_path: Path) -> None:
+def test_a_local_model_makes_no_socket_calls(
+    code: str, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
     assert calls_of(code, str(tiny_bert_folder), tmp_path) == "calls: []"
 
 
-def test_a_call_would_be_noticed(tmp_path: Path) -> None:
+def test_socket_calls_are_noticed(tmp_path: Path) -> None:
     code = "import socket; socket.getaddrinfo('localhost', 80); socket.socket().close()"
-    told = calls_of(code, "", tmp_path)
-    assert "socket.getaddrinfo" in told
-    assert "socket.__new__" in told
+    calls = calls_of(code, "", tmp_path)
+    assert "socket.getaddrinfo" in calls
+    assert "socket.__new__" in calls

@@ -1,4 +1,4 @@
-"""Whoever else's work is installed or bundled is listed, with the text of the licence."""
+"""All packages that are installed or bundled are listed with their licences."""
 
 import re
 import tomllib
@@ -14,14 +14,14 @@ TEXT = NOTICES.read_text(encoding="utf-8")
 
 
 def pins(name: str) -> dict[str, str]:
-    """Return the versions in a file of requirements, without what torch calls its builds."""
+    """Return the versions of a requirements file, without build tags."""
     found = re.findall(r"^([\w.-]+)==([\w.]+)", Path(ROOT, "packaging", name).read_text(), re.M)
     return {canonicalize_name(key): version for key, version in found}
 
 
-def test_all_that_is_required_is_listed() -> None:
+def test_all_requirements_are_listed() -> None:
     found = works()
-    # Other systems and Pythons need some of them less.
+    # Other platforms need fewer.
     assert {work.name for work in found} <= set(listed(TEXT))
     with (ROOT / "pyproject.toml").open("rb") as file:
         declared = tomllib.load(file)["project"]["dependencies"]
@@ -30,30 +30,30 @@ def test_all_that_is_required_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", ["constraints.txt", "bundle.txt"])
-def test_in_the_versions_that_are_pinned(name: str) -> None:
+def test_versions_are_the_pinned_ones(name: str) -> None:
     pinned = pins(name)
     assert {key: version for key, version in listed(TEXT).items() if key in pinned} == {
         key: version for key, version in pinned.items() if key in listed(TEXT)
     }
 
 
-def test_the_texts_are_there() -> None:
+def test_licence_texts_are_included() -> None:
     for name in ("pyside6-essentials", "shiboken6"):
         assert re.search(rf"^\* {name} \S+: LGPL-3.0-only .*\[\d+, \d+\]$", TEXT, re.M)
     for kind in ("GNU LESSER GENERAL PUBLIC LICENSE", "GNU GENERAL PUBLIC LICENSE"):
         assert re.search(rf"^\s*{kind}$", TEXT, re.M)
-    asked = ", ".join(re.findall(r"^\* .*\[(.*)\]$", TEXT, re.M)).split(", ")
-    assert set(asked) == set(re.findall(r"^={100}\n\[(\d+)\]\n\n", TEXT, re.M))
+    references = ", ".join(re.findall(r"^\* .*\[(.*)\]$", TEXT, re.M)).split(", ")
+    assert set(references) == set(re.findall(r"^={100}\n\[(\d+)\]\n\n", TEXT, re.M))
 
 
-def test_the_bundle_is_built_from_pinned_files() -> None:
+def test_the_bundle_has_pinned_versions_and_hashes() -> None:
     lines = [
         line
         for line in Path(ROOT, "packaging", "bundle.txt").read_text().splitlines()
         if not line.startswith("#")
     ]
     assert all(re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
-    # All that is listed, and what builds it.
+    # All that is listed, and the build tools.
     assert set(listed(TEXT)) <= set(pins("bundle.txt"))
     constraints = pins("constraints.txt")
     for name, version in pins("bundle.txt").items():

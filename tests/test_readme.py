@@ -44,7 +44,7 @@ def anchors(text: str) -> set[str]:
 
 
 @TEXTS
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_have_targets(page: str) -> None:
     for link in re.findall(r"\]\(([^)]*)\)", PAGES[page]):
         file, _, anchor = link.partition("#")
         target = (ROOT / page).parent / file if file else ROOT / page
@@ -53,7 +53,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 @TEXTS
-def test_commands_are_understood(page: str) -> None:
+def test_commands_can_be_parsed(page: str) -> None:
     for arguments in commands(PAGES[page]):
         if arguments[-1] in ("--help", "--version"):
             with pytest.raises(SystemExit):
@@ -69,9 +69,7 @@ def test_commands_are_found() -> None:
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
-def test_examples_of_the_help_are_understood(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_of_help_can_be_parsed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     for example in EXAMPLES[command]:
         ((*_, arguments),) = [list(commands(f"```bash\n{example}\n```\n"))]
         assert parse(arguments).command == command
@@ -92,7 +90,7 @@ def test_paths_exist(page: str) -> None:
         assert list((ROOT / "tests").glob(f"{module}*")), module
 
 
-def test_every_picture_is_shown_and_small() -> None:
+def test_pictures_are_used_and_small() -> None:
     linked = {
         ((ROOT / page).parent / link).resolve()
         for page, text in PAGES.items()
@@ -128,7 +126,7 @@ def test_the_architecture_lists_the_folders_of_core() -> None:
     assert sorted(listed) == sorted(path.parent.name for path in core.glob("*/__init__.py"))
 
 
-def test_scripts_do_what_they_say_without_qt(tmp_path: Path) -> None:
+def test_example_scripts_run_without_qt(tmp_path: Path) -> None:
     scripts = code(PAGES["resources/help/scripting.md"], "python")
     assert code(PAGES["README.md"], "python") == scripts[:1]
     lines = "".join(f"The cat sat {times} times.\n" for times in range(50))

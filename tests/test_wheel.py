@@ -1,6 +1,5 @@
-"""The wheel, installed in a fresh environment far from the checkout, and the source archive."""
+"""The wheel, the source archive, and the installed program."""
 
-import json
 import os
 import subprocess
 import sys
@@ -26,7 +25,7 @@ CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
 RESOURCES = (
     *("presets", "icons", "help", "look", "report", "screenshots", "seen", "translations"),
 )
-# Nothing of the checkout and of the tests' own environment may reach the installed program.
+# The installed program must not see the checkout and the environment of the tests.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
@@ -35,7 +34,7 @@ ENVIRONMENT = {
 
 
 def resource_files() -> set[str]:
-    """Return the files that an installation must have, by their names below resources/."""
+    """Return the files of an installation, relative to resources/."""
     folder = ROOT / "resources"
     return {
         str(path.relative_to(folder))
@@ -46,17 +45,8 @@ def resource_files() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip: list[str | Path] = [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT]
-    output_of(pip, folder, ENVIRONMENT)
-    (path,) = folder.glob("*.whl")
-    return path
-
-
-@pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what builds the program, and nothing else."""
+    """Return a folder with the build requirements and nothing else."""
     folder = tmp_path_factory.mktemp("tools")
     with Path(ROOT, "pyproject.toml").open("rb") as file:
         required = tomllib.load(file)["build-system"]["requires"]
@@ -65,11 +55,17 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def backend(tools: Path, kind: str, source: Path, folder: Path, **environment: str) -> None:
-    """Build a wheel or an archive of sources; -S leaves out what else is installed here."""
-    code = f"import sys, hatchling.build as b; b.build_{kind}(sys.argv[1])"
+def build(tools: Path, kind: str, source: Path, folder: Path, **environment: str) -> Path:
+    """Build a wheel or a source archive; -S hides all other installed packages."""
+    code = f"import sys, hatchling.build as b; print(b.build_{kind}(sys.argv[1]))"
     known = {**ENVIRONMENT, "PYTHONPATH": str(tools), **environment}
-    output_of([sys.executable, "-S", "-c", code, folder], source, known)
+    printed = output_of([sys.executable, "-S", "-c", code, folder], source, known)
+    return folder / printed.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tools, "wheel", ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 def compiled(wheel: Path) -> set[str]:
@@ -78,24 +74,22 @@ def compiled(wheel: Path) -> set[str]:
     return {name for name in names if name.endswith((".so", ".pyd"))}
 
 
-def test_wheel_without_a_compiler_is_for_every_machine(
+def test_without_a_compiler_the_wheel_is_for_all_platforms(
     wheel: Path, tools: Path, tmp_path: Path
 ) -> None:
-    backend(tools, "wheel", ROOT, tmp_path, CC="/nonexistent")
-    (plain,) = tmp_path.glob("*.whl")
+    plain = build(tools, "wheel", ROOT, tmp_path, CC="/nonexistent")
     assert plain.name == f"bertviewer-{__version__}-py3-none-any.whl"
     assert not compiled(plain)
-    names = set(zipfile.ZipFile(wheel).namelist()) - compiled(wheel)
-    assert names == set(zipfile.ZipFile(plain).namelist())
+    assert contents(plain).keys() == contents(wheel).keys() - compiled(wheel)
 
 
-def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
-    # The environment of the tests was compiled too, where that was possible.
+def test_the_wheel_has_the_package_and_its_resources(wheel: Path) -> None:
+    # The extension is compiled if there is a compiler, here as in the environment of the tests.
     assert len(compiled(wheel)) == is_compiled()
     is_for_all = wheel.name == f"bertviewer-{__version__}-py3-none-any.whl"
     assert is_for_all is not is_compiled()
     names = set(zipfile.ZipFile(wheel).namelist())
-    # What tells type checkers of a script that there are types, and which.
+    # For type checkers of scripts.
     assert names >= {"bertviewer/py.typed", "bertviewer/__init__.pyi"}
     prefix = "bertviewer/resources/"
     assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == (
@@ -108,18 +102,15 @@ def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
     assert "GNU LESSER GENERAL PUBLIC LICENSE" in zipfile.ZipFile(wheel).read(notices).decode()
 
 
-def test_source_archive_builds_the_same_wheel(wheel: Path, tools: Path, tmp_path: Path) -> None:
-    backend(tools, "sdist", ROOT, tmp_path)
-    (archive,) = tmp_path.glob("*.tar.gz")
+def test_the_source_archive_builds_the_same_wheel(wheel: Path, tools: Path, tmp_path: Path) -> None:
+    archive = build(tools, "sdist", ROOT, tmp_path)
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
         opened.extractall(tmp_path, filter="data")
     assert {f"resources/{name}" for name in resource_files()} <= names
     assert {"LICENSE", "README.md", "main.py", "packaging/constraints.txt"} <= names
     unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
-    backend(tools, "wheel", unpacked, tmp_path)
-    (again,) = tmp_path.glob("*.whl")
-    assert contents(again) == contents(wheel)
+    assert contents(build(tools, "wheel", unpacked, tmp_path)) == contents(wheel)
 
 
 def contents(path: Path) -> dict[str, int]:
@@ -128,7 +119,7 @@ def contents(path: Path) -> dict[str, int]:
 
 
 def required(names: list[str]) -> dict[str, Distribution]:
-    """Return what is installed here of these requirements and all that they require, by name."""
+    """Return the installed distributions of requirements and of their requirements, by name."""
     found: dict[str, Distribution] = {}
     waiting = [Requirement(name) for name in names]
     while waiting:
@@ -147,9 +138,9 @@ def required(names: list[str]) -> dict[str, Distribution]:
 
 
 def fresh_environment(folder: Path, wheel: Path) -> Path:
-    """Install the wheel in an environment that has what it declares to need, and nothing else.
+    """Install the wheel in an environment with its declared requirements and nothing else.
 
-    The libraries are linked: to copy torch and Qt takes a minute. ``.ci/run`` has pip fetch them.
+    Libraries are linked, as copying torch and Qt takes a minute. ``.ci/run`` installs them by pip.
     """
     venv.create(folder, with_pip=False)
     (packages,) = folder.glob("lib/python*/site-packages")
@@ -165,7 +156,7 @@ def fresh_environment(folder: Path, wheel: Path) -> Path:
         for line in own.requires or ()
         if (marker := Requirement(line).marker) is None or marker.evaluate({"extra": ""})
     ]
-    # The demo's files alone, without what their package asks for.
+    # The demo's files without the requirements of its package.
     for distribution in (*required(declared).values(), distribution_of(DEMO_PACKAGE)):
         for file in distribution.files or ():
             target, link = (
@@ -177,40 +168,29 @@ def fresh_environment(folder: Path, wheel: Path) -> Path:
     return folder
 
 
-def test_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
+def test_the_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
     environment = fresh_environment(tmp_path / "environment", wheel)
-    program = environment / "bin" / "bertviewer"
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    assert output_of([program, "--version"], folder, ENVIRONMENT) == f"bertviewer {__version__}\n"
-    summary = output_of(
-        [program, "summary", "bert-base-uncased", "--format", "json"], folder, ENVIRONMENT
-    )
-    assert json.loads(summary)["totals"]["parameters"] == 109_482_240
-    output_of(
-        [program, "report", "demo", "-o", "out.pdf", "--sentence", "A test of the wheel."],
-        folder,
-        ENVIRONMENT,
-    )
+    report = ["report", "demo", "-o", "out.pdf", "--sentence", "A test.", "--sections", "sentence"]
+    output_of([environment / "bin" / "bertviewer", *report], folder, ENVIRONMENT)
     assert (folder / "out.pdf").read_bytes().startswith(b"%PDF")
-    where = output_of(
-        [environment / "bin" / "python", "-c",
-         "from bertviewer.core.util.files import resources_folder as f; print(f())"],
-        folder,
-        ENVIRONMENT,
-    )  # fmt: skip
-    assert Path(where.strip()).is_relative_to(environment)
-    has_c = output_of(
-        [environment / "bin" / "python", "-c",
-         "from bertviewer.core.statistics.row_statistics import is_compiled as f; print(f())"],
-        folder,
-        ENVIRONMENT,
-    )  # fmt: skip
-    assert has_c == f"{is_compiled()}\n"
+    code = """
+from bertviewer.app import main
+from bertviewer.core.statistics.row_statistics import is_compiled
+from bertviewer.core.util.files import resources_folder
+print(resources_folder(), is_compiled())
+main(["--version"])
+"""
+    printed = output_of([environment / "bin" / "python", "-c", code], folder, ENVIRONMENT)
+    resources, is_fast, *version = printed.split()
+    assert Path(resources).is_relative_to(environment)
+    assert is_fast == str(is_compiled())
+    assert version == ["bertviewer", __version__]
 
 
-def test_checkout_finds_its_own_resources() -> None:
-    # The environment of the tests is an editable install: the package lies in the checkout.
+def test_a_checkout_has_its_resources() -> None:
+    # The environment of the tests is an editable installation.
     assert resources_folder() == ROOT / "resources"
     assert len(list((resources_folder() / "presets").glob("*.json"))) == len(preset_names())
     assert (resources_folder() / "icons" / "bertviewer.svg").is_file()

@@ -1,4 +1,4 @@
-"""A corpus as a script reads it: what it says is what its files and the commands say."""
+"""A corpus has the statistics of its runs, and the files that the command writes."""
 
 import json
 from pathlib import Path
@@ -8,29 +8,13 @@ import numpy as np
 import pytest
 
 import bertviewer
-from bertviewer.api.drawing import drawing_here
 from bertviewer.app import main
-from bertviewer.core.corpus.reading import read_corpus
+from tests.api.conftest import LINES
 
-LINES = "this is a test\nthe cat sat on the mat\n\nthis\n"
 SELF = "encoder.layer.1.attention.self"
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file of sentences."""
-    file = tmp_path_factory.mktemp("data") / "lines.txt"
-    file.write_text(LINES, encoding="utf-8")
-    return file
-
-
-@pytest.fixture(scope="module")
-def corpus(model: bertviewer.Model, data: Path) -> bertviewer.Corpus:
-    """Return a corpus of three sentences."""
-    return model.corpus(data, folder=data.parent / "out", batch_size=2, modules="*")
-
-
-def test_it_is_what_the_command_writes(
+def test_files_are_those_of_the_command(
     corpus: bertviewer.Corpus, tiny_bert_folder: Path, tmp_path: Path, data: Path
 ) -> None:
     again = tmp_path / "out"
@@ -42,21 +26,19 @@ def test_it_is_what_the_command_writes(
     assert (corpus.sentences, corpus.tokens, corpus.is_random) == (3, 17, False)
 
 
-def test_statistics_and_quantiles(corpus: bertviewer.Corpus, model: bertviewer.Model) -> None:
+def test_statistics_and_quantiles_are_those_of_all_runs(
+    corpus: bertviewer.Corpus, model: bertviewer.Model
+) -> None:
     rows = corpus.statistics(quantiles=(0.5,))
-    assert len({tuple(row) for row in rows}) == 1
     runs = [model.run(line) for line in LINES.split("\n") if line]
     for row in rows:
-        gave = [next(iter(run.values(row["path"], call=row["call"])[1].values())) for run in runs]
+        gave = [next(iter(run.values(row["path"], call=row["call"]).gave.values())) for run in runs]
         values = np.concatenate([array.ravel() for array in gave]).astype(np.float64)
         assert row["count"] == len(values)
         assert row["mean"] == pytest.approx(values.mean(), abs=1e-6)
         assert row["std"] == pytest.approx(values.std(), abs=1e-6)
-        low, high = (
-            np.quantile(values, 0.5, method="lower"),
-            np.quantile(values, 0.5, method="higher"),
-        )
-        # No farther off than a bin is wide.
+        low, high = (np.quantile(values, 0.5, method=way) for way in ("lower", "higher"))
+        # The width of a bin.
         assert low - 0.25 * abs(low) <= row["q50"] <= high + 0.25 * abs(high)
     by_class = corpus.statistics(by_class=True)
     assert {row["tokens"] for row in by_class} >= {"content", "cls", "sep", "sentence"}
@@ -77,34 +59,28 @@ def test_arrays(corpus: bertviewer.Corpus, model: bertviewer.Model) -> None:
     for name, array in corpus.heads(1).items():
         assert array.shape == (4,)
         assert np.array_equal(array, corpus.heads(SELF)[name])
-    for row in corpus.outlier_features():
-        assert row["share"] >= 0.05
-    # A dropout hands on what it takes.
+    assert all(row["share"] >= 0.05 for row in corpus.outlier_features())
+    # Dropout returns its input.
     assert np.array_equal(corpus.features("embeddings.dropout")["mean"], features["mean"])
     assert model.architecture.root.class_name in corpus._repr_html_()
 
 
 @pytest.mark.usefixtures("_drawn_here")
-@pytest.mark.parametrize("name", ["layers", "heads", "histogram"])
-def test_figures(corpus: bertviewer.Corpus, name: Any, tmp_path: Path) -> None:
-    figure = corpus.figure(name, measure="distance")
-    assert figure.save(tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert figure.csv().count("\n") > 1
-
-
-@pytest.mark.usefixtures("_drawn_here")
-def test_figures_say_that_weights_are_random(
-    tiny_bert_folder: Path, data: Path, tmp_path: Path
+def test_figures(
+    corpus: bertviewer.Corpus, tiny_bert_folder: Path, data: Path, tmp_path: Path
 ) -> None:
     model = bertviewer.open(tiny_bert_folder / "config.json")
-    found = model.corpus(data, folder=tmp_path / "out", random_weights=True)
-    assert found.is_random
-    assert "(random weights)" in found._repr_html_()
+    random = model.corpus(data, folder=tmp_path / "out", random_weights=True)
+    assert random.is_random
+    assert "(random weights)" in random._repr_html_()
     for name in ("layers", "heads", "histogram"):
-        assert "random weights" in found.figure(name).csv().partition("\n")[0]
+        figure = corpus.figure(name, measure="distance")
+        assert figure.save(tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg")
+        assert figure.csv().count("\n") > 1
+        assert "random weights" in random.figure(name).csv().partition("\n")[0]
 
 
-def test_a_corpus_that_is_opened(corpus: bertviewer.Corpus, model: bertviewer.Model) -> None:
+def test_an_opened_corpus(corpus: bertviewer.Corpus, model: bertviewer.Model) -> None:
     again = bertviewer.open_corpus(corpus.folder)
     assert again.statistics() == corpus.statistics()
     assert again.attentions() == corpus.attentions()
@@ -120,20 +96,7 @@ def test_a_corpus_that_is_opened(corpus: bertviewer.Corpus, model: bertviewer.Mo
         _ = bertviewer.Corpus(corpus.folder / "nothing").sentences
 
 
-@pytest.mark.usefixtures("qapp")
-def test_a_report_of_it(corpus: bertviewer.Corpus, model: bertviewer.Model, tmp_path: Path) -> None:
-    files = []
-    every: tuple[bertviewer.Corpus | Path | str, ...] = (corpus, corpus.folder, str(corpus.folder))
-    for number, given in enumerate(every):
-        (tmp_path / str(number)).mkdir()
-        with drawing_here():
-            file = model.report(tmp_path / str(number) / "a.json", corpus=given)
-        files.append(file.read_bytes())
-    assert files[0] == files[1] == files[2]
-    assert f"--corpus={corpus.folder}" in json.loads(files[0])["front"]["facts"][-1][1][0]["text"]
-
-
-def test_two_of_them(
+def test_a_comparison_of_two_corpora(
     corpus: bertviewer.Corpus,
     model: bertviewer.Model,
     data: Path,
@@ -148,18 +111,17 @@ def test_two_of_them(
     assert main(["compare", str(corpus.folder), str(other.folder)]) == 0
     assert capsys.readouterr().out == f"{found.summary()}\n"
     first = found.modules()[0]
-    places = {(row["path"], row["call"]): row for row in other.statistics()}
-    row = places[first["path"], first["call"]]
-    assert first["right_q50"] == row["q50"]
-    assert first["right_mean"] == row["mean"]
+    rows = {(row["path"], row["call"]): row for row in other.statistics()}
+    row = rows[first["path"], first["call"]]
+    assert (first["right_q50"], first["right_mean"]) == (row["q50"], row["mean"])
     assert {"left_entropy", "right_entropy"} <= set(found.heads()[0])
     assert "3 sentences → " in found._repr_html_()
-    tables = (found.modules(), found.heads(), found.outlier_features(), corpus.statistics())
-    assert all(len({tuple(row) for row in rows}) <= 1 for rows in tables)
+    for table in (found.modules(), found.heads(), found.outlier_features(), corpus.statistics()):
+        assert len({tuple(row) for row in table}) <= 1
 
 
 @pytest.mark.parametrize(
-    ("ask", "words"),
+    ("call", "words"),
     [
         (lambda c: c.heads(7), "no attention 7"),
         (lambda c: c.heads("pooler"), "no attention 'pooler'"),
@@ -172,34 +134,32 @@ def test_two_of_them(
         (lambda c: bertviewer.open_corpus("nothing"), "nothing"),
     ],
 )
-def test_what_there_is_not(corpus: bertviewer.Corpus, ask: Any, words: str) -> None:
+def test_unknown_names_and_numbers(corpus: bertviewer.Corpus, call: Any, words: str) -> None:
     with pytest.raises(bertviewer.Error, match=words):
-        ask(corpus)
+        call(corpus)
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("options", "words"),
     [
         ({"limit": 0}, "--limit is 0"),
         ({"device": "cuda:97"}, "no device 'cuda:97' here"),
         ({"modules": "nothing"}, "no module with such a path"),
     ],
 )
-def test_what_is_refused(
-    model: bertviewer.Model, data: Path, tmp_path: Path, wishes: Any, words: str
+def test_wrong_options(
+    model: bertviewer.Model, data: Path, tmp_path: Path, options: Any, words: str
 ) -> None:
     with pytest.raises(bertviewer.Error, match=words):
-        model.corpus(data, folder=tmp_path / "out", **wishes)
+        model.corpus(data, folder=tmp_path / "out", **options)
+
+
+def test_wrong_data_and_folders(
+    model: bertviewer.Model, corpus: bertviewer.Corpus, data: Path, tmp_path: Path
+) -> None:
     with pytest.raises(bertviewer.Error, match="give a file of sentences"):
         model.corpus(folder=tmp_path / "out")
     with pytest.raises(TypeError, match="unexpected keyword argument 'limt'"):
         model.corpus(data, folder=tmp_path / "out", limt=1)  # type: ignore[call-arg]
     with pytest.raises(bertviewer.Error, match="already holds another corpus"):
-        model.corpus(data, folder=read_only_of(data), limit=1)
-
-
-def read_only_of(data: Path) -> Path:
-    """Return the folder of the corpus of all lines."""
-    folder = data.parent / "out"
-    assert read_corpus(folder).sentences == 3
-    return folder
+        model.corpus(data, folder=corpus.folder, limit=1)

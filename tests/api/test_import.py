@@ -1,10 +1,13 @@
-"""``import bertviewer``: what comes with it, what it names, and that its types are known."""
+"""``import bertviewer``: its names, types and examples, and what it imports."""
 
 import ast
+import doctest
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -12,38 +15,42 @@ import bertviewer
 from tests.cli.commands import ROOT, python_of
 
 HEAVY = ("torch", "transformers", "tokenizers", "numpy", "sympy", "PySide6", "typst")
-LOOK = f"print([name for name in {HEAVY!r} if name in sys.modules])"
+MODULES = [
+    bertviewer,
+    *(
+        import_module(f"bertviewer.api.{name}")
+        for name in (
+            "comparison",
+            "corpus",
+            "errors",
+            "figure",
+            "formula",
+            "model",
+            "opening",
+            "run",
+        )
+    ),
+]
 
 
-def printed(folder: Path, *lines: str) -> list[str]:
-    result = python_of(folder, "-c", "\n".join(("import sys", *lines)))
-    assert (result.returncode, result.stderr) == (0, "")
-    return result.stdout.splitlines()
+def test_libraries_are_imported_when_needed(tmp_path: Path) -> None:
+    code = f"""
+import sys
+import bertviewer
+sorted(map(str, dir(bertviewer)))
+bertviewer.presets(), bertviewer.Error, bertviewer.__version__
+print([name for name in {HEAVY!r} if name in sys.modules])
+model = bertviewer.open("demo")
+model.summary(), model.modules(), model.parameters(), model.formula().latex
+model.flow("encoder.layer.0"), model.tensor("pooler.dense.bias")
+model._repr_html_()
+print([name for name in ("torch", "transformers", "PySide6") if name in sys.modules])
+"""
+    result = python_of(tmp_path, "-c", code)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n[]\n", "")
 
 
-def test_nothing_heavy_comes_before_a_model_is_open(tmp_path: Path) -> None:
-    assert printed(
-        tmp_path,
-        "import bertviewer",
-        "sorted(map(str, dir(bertviewer)))",
-        "bertviewer.presets(), bertviewer.Error, bertviewer.__version__",
-        LOOK,
-    ) == ["[]"]
-
-
-def test_a_model_that_was_seen_needs_neither_torch_nor_qt(tmp_path: Path) -> None:
-    lines = (
-        "import bertviewer",
-        'model = bertviewer.open("demo")',
-        "model.summary(), model.modules(), model.parameters(), model.formula().latex",
-        'model.flow("encoder.layer.0"), model.tensor("pooler.dense.bias")',
-        "model._repr_html_()",
-        "print([name for name in ('torch', 'transformers', 'PySide6') if name in sys.modules])",
-    )
-    assert printed(tmp_path, *lines) == ["[]"]
-
-
-def test_all_names_are_there_and_have_types() -> None:
+def test_all_names_exist_and_have_types() -> None:
     stub = ast.parse((ROOT / "bertviewer" / "__init__.pyi").read_text(encoding="utf-8"))
     typed = {
         alias.name: str(node.module)
@@ -58,6 +65,21 @@ def test_all_names_are_there_and_have_types() -> None:
         assert found.__doc__
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = bertviewer.nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_examples_in_docstrings(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not doctest.testmod(module).failed
+
+
+def test_the_main_classes_have_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [test for module in MODULES for test in finder.find(module) if test.examples]
+    names = {test.name.rpartition(".")[2] for test in found}
+    assert names >= {"bertviewer", "Model", "Run", "Corpus", "Formula", "Figure"}
 
 
 USER = """\
@@ -84,10 +106,10 @@ except bertviewer.Error as error:
 WRONG = USER + '\nbertviewer.open("demo").run("a", "b", True)\nbertviewer.open(3)\n'
 
 
-def test_a_script_is_checked_by_strict_types(tmp_path: Path) -> None:
+def test_mypy_checks_scripts_strictly(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(USER, encoding="utf-8")
     (tmp_path / "wrong.py").write_text(WRONG, encoding="utf-8")
-    # To read torch takes a minute, and there is nothing of it in what a script sees.
+    # To read torch takes a minute, and the types that a script sees do not need it.
     others = ",".join(f"{name}.*" for name in HEAVY if name != "numpy")
     (tmp_path / "mypy.ini").write_text(f"[mypy]\n[mypy-{others}]\nfollow_imports = skip\n")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]

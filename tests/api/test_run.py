@@ -1,4 +1,4 @@
-"""A run as a script reads it: what it says is what torch and the command say."""
+"""A run has the values of torch, and prints what the command prints."""
 
 import json
 from pathlib import Path
@@ -11,15 +11,11 @@ import bertviewer
 from bertviewer.api.pictures import FigureName
 from bertviewer.app import main
 from bertviewer.core.building.backend import torch, transformers
-from bertviewer.core.loading.opening import open_model
-from bertviewer.core.saved_runs.file_format import encode_runs
-from bertviewer.core.saved_runs.run_file import RunsToSave, create_run_file
-from bertviewer.core.sources.parsing import parse_source
 
 SELF = "encoder.layer.1.attention.self"
 
 
-def test_it_is_what_the_command_prints(
+def test_tables_are_those_of_the_command(
     run: bertviewer.Run, tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pair = ("--pair", "on the mat", "--check", "--format", "json")
@@ -35,7 +31,7 @@ def test_it_is_what_the_command_prints(
     assert run.unchecked() == printed["unchecked"]
 
 
-def test_values_are_those_that_a_hook_sees(run: bertviewer.Run, tiny_bert_folder: Path) -> None:
+def test_values_are_those_of_a_forward_hook(run: bertviewer.Run, tiny_bert_folder: Path) -> None:
     module = transformers.BertModel.from_pretrained(tiny_bert_folder).eval()
     seen: list[Any] = []
     inner = module.get_submodule(SELF)
@@ -53,13 +49,17 @@ def test_values_are_those_that_a_hook_sees(run: bertviewer.Run, tiny_bert_folder
     assert np.array_equal(whole.gave["last_hidden_state"][0], run.hidden_states[-1])
 
 
-def test_attention(run: bertviewer.Run) -> None:
+def test_attention(run: bertviewer.Run, random_run: bertviewer.Run) -> None:
     tokens = len(run.tokens)
     found = run.attention(1)
     assert found.shape == (4, tokens, tokens)
     assert np.allclose(found.sum(axis=-1), 1, atol=1e-5)
     assert np.array_equal(found, run.attention(SELF))
     assert [row["layer"] for row in run.attentions()] == [0, 1]
+    with pytest.raises(bertviewer.Error, match="several attentions; name one by its path"):
+        random_run.attention(0)
+    for row in random_run.attentions()[:2]:
+        assert random_run.attention(row["path"]).ndim == 3
 
 
 def test_a_check_of_one_module(model: bertviewer.Model) -> None:
@@ -72,7 +72,7 @@ def test_a_check_of_one_module(model: bertviewer.Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "words"),
+    ("call", "words"),
     [
         (lambda run: run.attention(7), "no attention 7"),
         (lambda run: run.attention("pooler"), "no attention 'pooler'"),
@@ -83,32 +83,26 @@ def test_a_check_of_one_module(model: bertviewer.Model) -> None:
         (lambda run: run.figure("attention", head=4), "no head 4; available: 0 to 3"),
         (lambda run: run.figure("similarity", state=9), "no hidden state 9"),
         (lambda run: run.figure("layers", statistic="sum"), "unknown statistic 'sum'"),
+        (lambda run: run.figure("layers", path="poler"), "no module 'poler'"),
         (lambda run: run.figure("norms").save("a.doc"), "is written as"),
         (lambda run: run.figure("norms").dot(), "has no .dot"),
     ],
 )
-def test_what_there_is_not(run: bertviewer.Run, ask: Any, words: str) -> None:
+def test_unknown_names_and_numbers(run: bertviewer.Run, call: Any, words: str) -> None:
     with pytest.raises(bertviewer.Error, match=words):
-        ask(run)
+        call(run)
 
 
-def test_devices(model: bertviewer.Model) -> None:
+def test_unknown_devices(model: bertviewer.Model) -> None:
     with pytest.raises(bertviewer.Error, match=r"no device 'cuda:97' here, but cpu"):
         model.run("the cat", device="cuda:97")
 
 
-def test_layers_with_several_attentions() -> None:
-    run = bertviewer.open("transformer-base").run("the cat", random_weights=True)
-    assert run.is_random
-    with pytest.raises(bertviewer.Error, match="several attentions; name one by its path"):
-        run.attention(0)
-    for row in run.attentions()[:2]:
-        assert run.attention(row["path"]).ndim == 3
-
-
 @pytest.mark.usefixtures("_drawn_here")
 @pytest.mark.parametrize("name", get_args(FigureName))
-def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: Path) -> None:
+def test_figures_in_all_formats(
+    run: bertviewer.Run, random_run: bertviewer.Run, name: Any, tmp_path: Path
+) -> None:
     figure = run.figure(name)
     starts = {".svg": b"<svg", ".pdf": b"%PDF", ".png": b"\x89PNG", ".csv": b""}
     assert set(figure.endings) == set(starts)
@@ -118,19 +112,13 @@ def test_every_figure_in_every_format(run: bertviewer.Run, name: Any, tmp_path: 
         assert path.stat().st_size > 50
     assert repr(figure) == f"<bertviewer.Figure {name!r}>"
     assert figure._repr_svg_() == (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert random_run.is_random
+    random = random_run.figure(name, layer=random_run.attentions()[0]["path"])
+    assert "random weights" in random.csv().partition("\n")[0]
+    assert "random weights" in random.svg()
 
 
-@pytest.mark.usefixtures("_drawn_here")
-def test_every_figure_says_that_weights_are_random() -> None:
-    run = bertviewer.open("transformer-base").run("the cat", random_weights=True)
-    encoder = next(row["path"] for row in run.attentions())
-    for name in get_args(FigureName):
-        figure = run.figure(name, layer=encoder)
-        assert "random weights" in figure.csv().partition("\n")[0], name
-        assert "random weights" in figure.svg(), name
-
-
-def test_no_file_of_the_model_is_replaced(run: bertviewer.Run, tiny_bert_folder: Path) -> None:
+def test_files_of_the_model_are_not_replaced(run: bertviewer.Run, tiny_bert_folder: Path) -> None:
     before = (tiny_bert_folder / "config.json").read_bytes()
     file = tiny_bert_folder / "model.csv"
     file.symlink_to("config.json")
@@ -142,15 +130,8 @@ def test_no_file_of_the_model_is_replaced(run: bertviewer.Run, tiny_bert_folder:
     assert (tiny_bert_folder / "config.json").read_bytes() == before
 
 
-def test_runs_that_were_saved(
-    model: bertviewer.Model, run: bertviewer.Run, tiny_bert_folder: Path, tmp_path: Path
-) -> None:
-    loaded = open_model(parse_source(str(tiny_bert_folder)))
-    kept = RunsToSave(run.data, model.run("the cat").data)
-    file = create_run_file(loaded.source, loaded.data, loaded.checkpoint, kept)
-    path = tmp_path / "two.bertviewer"
-    path.write_bytes(b"".join(encode_runs(file)))
-    last, run_a = bertviewer.open(path).saved_runs()
+def test_saved_runs(run: bertviewer.Run, saved_runs: Path) -> None:
+    last, run_a = bertviewer.open(saved_runs).saved_runs()
     assert last.statistics() == run.statistics()
     assert run_a is not None
     assert run_a.text == "the cat"
@@ -158,7 +139,7 @@ def test_runs_that_were_saved(
         last.values("pooler")
 
 
-def test_tables_go_into_arrow(model: bertviewer.Model, run: bertviewer.Run) -> None:
+def test_tables_can_be_converted_to_arrow(model: bertviewer.Model, run: bertviewer.Run) -> None:
     arrow = pytest.importorskip("pyarrow")
     tables = (run.statistics(), run.tokens, run.attentions(), run.check("pooler"))
     for rows in (*tables, model.modules(), model.parameters(), model.compare(model).tensors()):

@@ -11,7 +11,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.ui.export.dialog import ReportDialog
 from bertviewer.ui.shell.main_window import MainWindow
 from tests.benchmarks.lively import Gap, gap, opened_window, run, wait
-from tests.ui.export.reporting import are_shown
+from tests.ui.export.conftest import are_shown
 from tests.ui.finding import find
 
 SHORT = Sentence("bank " * 126)

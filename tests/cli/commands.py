@@ -1,4 +1,4 @@
-"""Runs the program as other programs do, in a separate process."""
+"""Runs the program in a separate process."""
 
 import os
 import subprocess
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SENTENCE = "this is a 12212121 test sentence"
 
 
 def bertviewer(
@@ -34,17 +33,15 @@ def python_of(
     )
 
 
-def output_of(folder: Path, *arguments: str) -> str:
-    result = bertviewer(folder, *arguments)
-    assert (result.returncode, result.stderr) == (0, "")
-    return result.stdout
-
-
-def error_of(folder: Path, *arguments: str) -> str:
-    """Run what must fail and return the error's one line, without its beginning."""
-    result = bertviewer(folder, *arguments)
-    assert result.returncode == 2, result.stderr
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("bertviewer: error: ")
-    return line.removeprefix("bertviewer: error: ")
+def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line of bash in which ``bertviewer`` is the program."""
+    program = f"'{sys.executable}' -m bertviewer"
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command.replace("bertviewer", program)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )

@@ -1,38 +1,55 @@
-"""What the tests of the commands share."""
+"""Runs commands in this process."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bertviewer.app import main
+from bertviewer.app import ERROR, main
 
 Printed = Callable[..., str]
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
-    """Return an empty folder to run in: nothing may depend on the checkout as working folder."""
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty working directory: no command may depend on the checkout."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
+    monkeypatch.chdir(folder)
     return folder
 
 
 @pytest.fixture
-def printed(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Printed:
-    """Give a function that returns what a command prints, run in this process.
+def printed(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> Printed:
+    """Return a function that runs a command and returns its output; nothing else is printed."""
 
-    A process of its own takes seconds to import torch; each command has one in another test, and
-    ``report`` in those of the wheel and of a full disk.
-    """
-
-    def run(*arguments: str) -> str:
-        monkeypatch.chdir(elsewhere)
-        assert main(arguments) == 0
-        out, err = capsys.readouterr()
+    def run(*arguments: str | Path) -> str:
+        assert main([*map(str, arguments)]) == 0
+        out, err = capfd.readouterr()
         assert err == ""
         return out
 
     return run
+
+
+@pytest.fixture
+def refused(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> Printed:
+    """Return a function that runs a command that fails, and returns the line of its error."""
+
+    def run(*arguments: str | Path) -> str:
+        assert main([*map(str, arguments)]) == 2
+        out, err = capfd.readouterr()
+        assert out == ""
+        (line,) = err.splitlines()
+        assert line.startswith(ERROR)
+        return line.removeprefix(ERROR)
+
+    return run
+
+
+@pytest.fixture(scope="package")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file with three sentences and an empty line."""
+    file = tmp_path_factory.mktemp("data") / "lines.txt"
+    file.write_text("this is a test\nthe cat sat on the mat\n\nthis\n", encoding="utf-8")
+    return file

@@ -1,4 +1,4 @@
-"""Ctrl+C: one line and the exit status of a user's error, whatever the command does then."""
+"""Ctrl+C ends a command with one line and exit status 2, whatever it is doing."""
 
 import signal
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from bertviewer.app import ERROR
 from tests.cli.commands import python_of
 
-STRIKE = "os.kill(os.getpid(), signal.SIGINT)"
+INTERRUPT = "os.kill(os.getpid(), signal.SIGINT)"
 ENDLESS = "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2_000_000_000)"
 FOLDER = "folder = tempfile.TemporaryDirectory(dir='.')"
 
@@ -32,34 +32,34 @@ time.sleep(300)
 @pytest.mark.parametrize(
     "body",
     [
-        # Imports run code by exec(); python -m would end by the signal of one that passed there.
+        # Imports run code by exec(); python -m would end by the signal.
         ["exec('raise KeyboardInterrupt')"],
-        ["threading.Timer(0.2, lambda: " + STRIKE + ").start()", "time.sleep(300)"],
-        # The next report of progress stops it, in order.
-        [STRIKE, "with progress_line(None) as progress:", "  progress(0, 0, '')", "os.abort()"],
-        # What it fails of then is no matter.
-        [STRIKE, "time.sleep(0.1)", "raise ModuleNotFoundError('numpy')"],
-        # Native code that never comes back.
-        [FOLDER, "threading.Timer(0.2, lambda: " + STRIKE + ").start()", ENDLESS],
-        # What torch's libraries do of an exception amid their import aborts the process.
+        ["threading.Timer(0.2, lambda: " + INTERRUPT + ").start()", "time.sleep(300)"],
+        # The next progress callback cancels the command.
+        [INTERRUPT, "with progress_line(None) as progress:", "  progress(0, 0, '')", "os.abort()"],
+        # An error after the signal is not reported.
+        [INTERRUPT, "time.sleep(0.1)", "raise ModuleNotFoundError('numpy')"],
+        # Native code that does not return.
+        [FOLDER, "threading.Timer(0.2, lambda: " + INTERRUPT + ").start()", ENDLESS],
+        # An exception while torch's libraries are imported aborts the process.
         [FOLDER, "import slow"],
-        # The same goes for Qt: in a function that it calls an exception has nowhere to go.
+        # An exception in a function that Qt calls is lost.
         [FOLDER, *QT.splitlines()],
-        [FOLDER, "while True:", "  with contextlib.suppress(BaseException):", f"    {STRIKE}"],
+        [FOLDER, "while True:", "  with contextlib.suppress(BaseException):", f"    {INTERRUPT}"],
     ],
-    ids=["raised", "waiting", "progress", "failing", "native", "import", "qt", "for ever"],
+    ids=["raised", "waiting", "progress", "failing", "native", "import", "qt", "ignoring"],
 )
 def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
     kept = elsewhere / "kept"
     kept.mkdir()
     lines = "".join(f"    {line}\n" for line in body)
     (elsewhere / "slow.py").write_text(
-        f"import os, signal, time\ntry:\n    {STRIKE}\n    time.sleep(300)\nexcept "
+        f"import os, signal, time\ntry:\n    {INTERRUPT}\n    time.sleep(300)\nexcept "
         "KeyboardInterrupt:\n    os.abort()\n"
     )
     (elsewhere / "stopped.py").write_text(
         "import contextlib, hashlib, os, signal, tempfile, threading, time\n"
-        # A shell that runs the tests in its background leaves it ignored.
+        # A shell that runs the tests in the background ignores the signal.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from bertviewer import app\n"
         "from bertviewer.cli import commands\n"
@@ -74,13 +74,13 @@ def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
     assert list(kept.iterdir()) == []
 
 
-def test_ctrl_c_amid_the_first_imports_leaves_no_trace(elsewhere: Path) -> None:
+def test_ctrl_c_during_the_first_imports_prints_nothing(elsewhere: Path) -> None:
     (elsewhere / "started.py").write_text(
         "import os, runpy, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Finder:\n"
         "  def find_spec(self, name, *_):\n"
-        f"    if name == 'bertviewer.app': {STRIKE}\n"
+        f"    if name == 'bertviewer.app': {INTERRUPT}\n"
         "sys.meta_path.insert(0, Finder())\n"
         "sys.argv[1:] = ['presets']\n"
         "runpy.run_module('bertviewer', run_name='__main__')\n"

@@ -1,8 +1,7 @@
-"""The demo model with a run, and its report; the report of any other folder."""
+"""Models with runs, shared by the tests of reports, and reports of them."""
 
-from collections.abc import Callable
 from datetime import date
-from functools import partial
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -33,60 +32,35 @@ OPTIONS = Options(author="A. Student")
 DAY, COMMAND = date(2026, 1, 31), "bertviewer report demo"
 
 
-def subject_of(
-    model: LoadedModel,
-    sentence: Sentence | None,
-    random: bool = False,
-    *,
-    is_checked: bool = True,
-    other: Sentence | None = None,
-) -> Subject:
-    """What a report of a model and a sentence is about, looked at, and checked if wanted.
-
-    ``other`` is the sentence of run A.
-    """
-    subject = Subject(
-        model.architecture, load_report=model.load_report, origin=origin_of_model(model)
-    )
-    if sentence is None:
-        return subject
-    b = _recorded(model, sentence, random)
-    if is_checked:
-        b = replace(b, run=replace(b.run, check=check_run(model, b.kept)))
-    a = None if other is None else _recorded(model, other, random)
-    baseline = None if a is None else RunContext(model, a, no_progress)
-    return replace(
-        subject,
-        architecture=model.architecture,
-        run=b.run,
-        baseline=None if a is None else a.run,
-        details=analyse_run(RunContext(model, b, no_progress), baseline=baseline),
-    )
-
-
-def _recorded(model: LoadedModel, sentence: Sentence, random: bool) -> RecordedRun:
+def recorded(model: LoadedModel, sentence: Sentence, *, random: bool = False) -> RecordedRun:
+    """Run a sentence and keep what is needed to replay it."""
     cache = ActivationCache()
     run = run_sentence(model, sentence, random_weights=random, cache=cache)
     return RecordedRun(run, cache)
 
 
-def report_of(
-    name: str,
-    text: str = "",
-    pair: str | None = None,
+def subject_of(
+    model: LoadedModel,
+    sentence: Sentence,
+    baseline: Sentence | None = None,
     *,
-    task: str = "base",
     random: bool = False,
-    options: Options = OPTIONS,
-    has_formulas: bool = True,
-    is_checked: bool = True,
-) -> Report:
-    """The report of a model by its name, as a PDF that was read back."""
-    model = open_model(parse_source(name, task))
-    if has_formulas:
-        model.with_formulas()
-    sentence = Sentence(text, pair) if text else None
-    return _set(subject_of(model, sentence, random, is_checked=is_checked), options)
+    is_checked: bool = False,
+) -> Subject:
+    """Return the analysed data of a report."""
+    b = recorded(model, sentence, random=random)
+    if is_checked:
+        b = replace(b, run=replace(b.run, check=check_run(model, b.kept)))
+    a = None if baseline is None else recorded(model, baseline, random=random)
+    context = None if a is None else RunContext(model, a, no_progress)
+    return Subject(
+        model.architecture,
+        run=b.run,
+        baseline=None if a is None else a.run,
+        details=analyse_run(RunContext(model, b, no_progress), baseline=context),
+        load_report=model.load_report,
+        origin=origin_of_model(model),
+    )
 
 
 def document_of(subject: Subject, options: Options = OPTIONS) -> ReportDocument:
@@ -94,15 +68,32 @@ def document_of(subject: Subject, options: Options = OPTIONS) -> ReportDocument:
     return draft.with_drawings(dict(draw_pictures(draft.pictures, subject.architecture)))
 
 
-def _set(subject: Subject, options: Options) -> Report:
-    return Report.of(report_pdf(document_of(subject, options), options.paper))
+@pytest.fixture(scope="package")
+def demo_model(demo_source: ModelSource) -> LoadedModel:
+    """Return the demo model with its formulas."""
+    model = open_model(demo_source)
+    model.with_formulas()
+    return model
 
 
 @pytest.fixture(scope="package")
-def demo(demo_source: ModelSource) -> Subject:
-    model = open_model(demo_source)
-    model.with_formulas()
-    return subject_of(model, Sentence(TEXT))
+def demo(demo_model: LoadedModel) -> Subject:
+    """Return the demo with a run of one sentence that was checked."""
+    return subject_of(demo_model, Sentence(TEXT), is_checked=True)
+
+
+@pytest.fixture(scope="package")
+def demo_pair(demo_model: LoadedModel) -> Subject:
+    """Return the demo with two runs."""
+    b, a = Sentence("the bank of the river"), Sentence("the bank raised the rate")
+    return subject_of(demo_model, b, a)
+
+
+@pytest.fixture(scope="package")
+def masked(tiny_bert_folder: Path) -> Subject:
+    """Return a small masked language model, whose head is random, with two runs."""
+    model = open_model(parse_source(str(tiny_bert_folder), "masked-lm"))
+    return subject_of(model, Sentence("the [MASK] sat"), Sentence("the [MASK] is"))
 
 
 @pytest.fixture(scope="package")
@@ -113,14 +104,3 @@ def document(demo: Subject, qapp: QApplication) -> ReportDocument:
 @pytest.fixture(scope="package")
 def report(document: ReportDocument) -> Report:
     return Report.of(report_pdf(document))
-
-
-@pytest.fixture(scope="package")
-def plain_report(demo: Subject, qapp: QApplication) -> Report:
-    return _set(Subject(demo.architecture), OPTIONS)
-
-
-@pytest.fixture
-def opened_report(qapp: QApplication) -> Callable[..., Report]:
-    """Makes the report of a model by its name."""
-    return partial(report_of)

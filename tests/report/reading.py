@@ -1,33 +1,49 @@
-"""A report read back, its blocks found, and documents to make one of."""
+"""Finds blocks and texts in reports and in their PDFs."""
 
 import io
+import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 import pypdf
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 
-from bertviewer.report.blocks import Row, Section, Table, Text, strings_in
+from bertviewer.core.util.numbers import MINUS
+from bertviewer.report.blocks import Row, Section, Table, strings_in
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.pictures import ChapterDraft
+from bertviewer.report.subject import Subject
 from tests.tools.pdf_text import page_texts
 
 Found = TypeVar("Found")
 
+PIXELS_PER_POINT = 0.25
+
 
 class Report(Struct, frozen=True):
-    """A PDF that was read back. Texts have single spaces."""
+    """A PDF that was read. Texts have single spaces."""
 
     reader: pypdf.PdfReader
     pages: tuple[str, ...]
 
     @classmethod
     def of(cls, pdf: bytes) -> "Report":
-        reader = pypdf.PdfReader(io.BytesIO(pdf))
-        return cls(reader, page_texts(pdf))
+        return cls(pypdf.PdfReader(io.BytesIO(pdf)), page_texts(pdf))
 
     @property
     def text(self) -> str:
         return " ".join(self.pages)
+
+    @property
+    def bodies(self) -> list[str]:
+        """The texts of the pages after the contents, without footers."""
+        return [re.sub(r" bertviewer \S+ \d+ / \d+$", "", page) for page in self.pages[2:]]
 
     def headings(self) -> list[str]:
         def flat(entries: list[Any]) -> list[str]:
@@ -39,26 +55,37 @@ class Report(Struct, frozen=True):
         return flat(self.reader.outline)
 
     def check_pages(self) -> None:
-        """Every page but the title has its number."""
+        """Check that all pages but the title page have their numbers."""
         for number, text in enumerate(self.pages[1:], start=2):
             assert text.endswith(f" {number} / {len(self.pages)}"), number
 
 
-def said(value: object) -> str:
-    """All words of a span, a text, a block or a section, one after the other."""
+def drafted(chapter: Callable[[Subject], ChapterDraft | None], subject: Subject) -> Section:
+    """Return a chapter that applies to a subject."""
+    found = chapter(subject)
+    assert found is not None
+    return found.section
+
+
+def words(value: object) -> str:
+    """Return all strings of a span, a text, a block or a section, concatenated."""
     return "".join(strings_in(value))
 
 
 def cells(row: Row) -> list[str]:
-    return [said(cell) for cell in row.cells]
+    return [words(cell) for cell in row.cells]
 
 
 def rows(table: Table) -> list[list[str]]:
     return [cells(row) for row in table.rows]
 
 
+def heads(table: Table) -> list[list[str]]:
+    return [cells(row) for row in table.rows if row.look == "head"]
+
+
 def each(section: Section, kind: type[Found]) -> list[Found]:
-    """All blocks of a kind in a section and in what is below it, in their order."""
+    """Return all blocks of a kind in a section and its sections, in order."""
     found = [block for block in section.blocks if isinstance(block, kind)]
     return found + [block for inner in section.sections for block in each(inner, kind)]
 
@@ -68,15 +95,27 @@ def table(section: Section, name: str) -> Table:
     return found
 
 
+def number(text: str) -> float:
+    return float(text.replace(MINUS, "-").replace(",", ""))
+
+
 def with_texts(document: ReportDocument, *sections: Section, **front: Any) -> ReportDocument:
-    """The document with other chapters, and with other words on its first page."""
+    """Return a document with other chapters and texts of the title page."""
     return ReportDocument(replace(document.front, picture="", **front), sections, {})
 
 
-def a_text(*spans: Any) -> Text:
-    return spans
-
-
 def squeezed(text: str) -> str:
-    """Return the text without spaces: lines may end between any two signs."""
+    """Return a text without spaces: a line of a PDF may end between any two characters."""
     return "".join(text.split())
+
+
+def inked(page: bytes) -> NDArray[np.bool_]:
+    """Return which pixels of one of ``TypesetReport.pages`` are not white, row by row."""
+    renderer = QSvgRenderer(QByteArray(page))
+    image = QImage(renderer.defaultSize() * PIXELS_PER_POINT, QImage.Format.Format_Grayscale8)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    renderer.render(painter)
+    painter.end()
+    pixels = np.frombuffer(image.constBits(), dtype=np.uint8).reshape(image.height(), -1)
+    return pixels[:, : image.width()] < 235

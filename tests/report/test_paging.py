@@ -1,7 +1,6 @@
-"""The pages of a report: none is left empty, and nothing on them is torn apart."""
+"""Pages are filled, and headings and table heads are not separated from their content."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,127 +8,88 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from bertviewer.core.loading.opening import open_model
-from bertviewer.core.sources.parsing import parse_source
-from bertviewer.report.blocks import Row, Section, Table
+from bertviewer.report.blocks import Table
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.options import Paper
 from bertviewer.report.paging import Extent, Layout, fill_pages
 from bertviewer.report.subject import Subject
-from bertviewer.report.typesetting import TypesetReport, report_pdf
+from bertviewer.report.typesetting import TypesetReport
+from tests.core.opened import derived
 from tests.report.conftest import document_of
-from tests.report.inked import SIZE, inked
-from tests.report.reading import Report, each, said, squeezed
+from tests.report.reading import (
+    PIXELS_PER_POINT,
+    Report,
+    cells,
+    each,
+    heads,
+    inked,
+    squeezed,
+)
 
-MOST_EMPTY = 1 / 3
 TOP, BOTTOM = 77, 71
-"""The margins, in points: the heads and the numbers of the pages stand in them."""
+"""The margins with headers and page numbers, in points."""
 
 
 class Printed(Struct, frozen=True):
     document: ReportDocument
     report: Report
     empty: tuple[float, ...]
-    """The part of each page that is empty at its end."""
+    """The fraction of each page that is empty at its end."""
 
 
 def empty_part(page: bytes) -> float:
     ink = inked(page)
-    body = ink[round(TOP * SIZE) : round(len(ink) - BOTTOM * SIZE)]
+    body = ink[round(TOP * PIXELS_PER_POINT) : round(len(ink) - BOTTOM * PIXELS_PER_POINT)]
     rows = np.flatnonzero(body.any(axis=1))
     return float(1 - (rows[-1] + 1) / len(body)) if rows.size else 1.0
 
 
-def printed(document: ReportDocument, paper: Paper, report: Report | None = None) -> Printed:
-    pages = TypesetReport(document, paper).pages()
-    read = report or Report.of(report_pdf(document, paper))
-    return Printed(document, read, tuple(map(empty_part, pages)))
+@pytest.fixture(scope="module", params=["demo", "transformer-base", "gpt2, Letter"])
+def printed(request: pytest.FixtureRequest, document: ReportDocument) -> Printed:
+    name, _, paper = request.param.partition(", ")
+    shown = document if name == "demo" else document_of(Subject(derived(name)))
+    typeset = TypesetReport(shown, "letter" if paper else "a4")
+    return Printed(shown, Report.of(typeset.pdf()), tuple(map(empty_part, typeset.pages())))
 
 
-def of_preset(name: str) -> ReportDocument:
-    return document_of(Subject(open_model(parse_source(name)).with_formulas()))
+def test_pages_are_filled(printed: Printed) -> None:
+    # The title, the contents and the last page may be empty.
+    empty = {n: part for n, part in enumerate(printed.empty, 1) if 2 < n < len(printed.empty)}
+    assert {number: part for number, part in empty.items() if part > 1 / 3} == {}
 
 
-@pytest.fixture(scope="module")
-def all_printed(document: ReportDocument, report: Report, qapp: object) -> dict[str, Printed]:
-    return {
-        "demo": printed(document, "a4", report),
-        "demo, Letter": printed(document, "letter"),
-        "transformer-base": printed(of_preset("transformer-base"), "a4"),
-        "gpt2, Letter": printed(of_preset("gpt2"), "letter"),
-    }
+def test_no_page_ends_with_a_heading(printed: Printed) -> None:
+    tables = [table for chapter in printed.document.chapters for table in each(chapter, Table)]
+    row_heads = ["".join(row) for table in tables for row in heads(table)]
+    headings = printed.report.headings()
+    assert len(headings) > 10
+    assert row_heads
+    ends = tuple(map(squeezed, (*headings, *row_heads)))
+    for number, body in enumerate(printed.report.bodies, start=3):
+        assert not squeezed(body).endswith(ends), number
 
 
-def bodies(report: Report) -> Sequence[str]:
-    """The texts of the pages after the contents, without their heads and numbers."""
-    return [re.sub(r" bertviewer \S+ \d+ / \d+$", "", page) for page in report.pages[2:]]
-
-
-def test_no_page_is_more_than_a_third_empty(all_printed: Mapping[str, Printed]) -> None:
-    found = {
-        (name, number): round(empty, 2)
-        for name, one in all_printed.items()
-        for number, empty in enumerate(one.empty, start=1)
-        # The title, the contents, and the last page.
-        if 2 < number < len(one.empty) and empty > MOST_EMPTY
-    }
-    assert not found
-
-
-def test_no_heading_is_the_last_of_a_page(all_printed: Mapping[str, Printed]) -> None:
-    for name, one in all_printed.items():
-        headings = [squeezed(heading) for heading in one.report.headings()]
-        assert len(headings) > 10
-        for number, body in enumerate(bodies(one.report), start=3):
-            for heading in headings:
-                assert not squeezed(body).endswith(heading), (name, number)
-
-
-def test_no_head_of_rows_is_the_last_of_a_page(all_printed: Mapping[str, Printed]) -> None:
-    for name, one in all_printed.items():
-        heads = {squeezed(said(row.cells)) for row in rows_of(one.document) if row.look == "head"}
-        assert heads
-        for number, body in enumerate(bodies(one.report), start=3):
-            assert not any(squeezed(body).endswith(head) for head in heads), (name, number)
-
-
-def rows_of(document: ReportDocument) -> list[Row]:
-    return [
-        row for chapter in document.chapters for table in each(chapter, Table) for row in table.rows
+def test_a_long_table_has_its_head_on_each_page(printed: Printed) -> None:
+    (chapter,) = (found for found in printed.document.chapters if found.name == "tensors")
+    rows = [row for table in each(chapter, Table) for row in table.rows if row.look == "plain"]
+    paths = [cells(row)[0] for row in rows]
+    pages = [
+        page
+        for page in printed.report.pages
+        if sum(path in page for path in paths) > len(paths) / 20
     ]
+    assert len(pages) > 1
+    assert all("Name Shape Dtype Elements" in page for page in pages)
 
 
-def test_a_table_has_its_head_on_each_page(all_printed: Mapping[str, Printed]) -> None:
-    for name, one in all_printed.items():
-        (chapter,) = (found for found in one.document.chapters if found.name == "tensors")
-        paths = [said(row.cells[0]) for row in rows_of_section(chapter) if row.look == "plain"]
-        with_rows = [
-            page
-            for page in one.report.pages
-            if sum(path in page for path in paths) > len(paths) / 20
-        ]
-        assert len(with_rows) > 1, name
-        for page in with_rows:
-            assert "Name Shape Dtype Elements" in page, name
-
-
-def rows_of_section(section: Section) -> list[Row]:
-    return [row for table in each(section, Table) for row in table.rows]
-
-
-def block(kind: str) -> dict[str, Any]:
-    return {"kind": kind}
-
-
-def chapter(*blocks: dict[str, Any]) -> dict[str, Any]:
-    return {"blocks": list(blocks), "sections": []}
+def chapter(*kinds: str) -> dict[str, Any]:
+    return {"blocks": [{"kind": kind} for kind in kinds], "sections": []}
 
 
 PAGE = (0.0, 100.0)
 
 
 def flow(heights: Sequence[float], blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Set blocks of some heights, as the template would."""
+    """Set blocks of some heights on pages of 100 points, as the template does."""
     edges: list[Any] = []
     page, y, floating = 1, 0.0, []
     for number, (height, one) in enumerate(zip(heights, blocks, strict=True)):
@@ -151,55 +111,51 @@ def flow(heights: Sequence[float], blocks: Sequence[dict[str, Any]]) -> dict[str
     return {"page": PAGE, "edges": edges}
 
 
-def test_what_fits_stays_as_it_is() -> None:
-    told = chapter(block("paragraph"), block("figure"), block("table"))
-    fill_pages([told], partial(flow, [40, 50, 60], told["blocks"]))
-    assert [(one["floats"], one["scale"], one["breaks"]) for one in told["blocks"]] == [
-        (False, 1.0, "")
-    ] * 3
-
-
-def test_what_follows_a_figure_fills_the_page() -> None:
-    told = chapter(block("paragraph"), block("figure"), block("table"))
-    fill_pages([told], partial(flow, [40, 95, 50], told["blocks"]))
-    assert [one["floats"] for one in told["blocks"]] == [False, True, False]
+@pytest.mark.parametrize(
+    ("chapters", "heights", "floating"),
+    [
+        # All pages are full enough.
+        ([("paragraph", "figure", "table")], [40, 50, 60], []),
+        # The table after a figure that does not fit fills the page.
+        ([("paragraph", "figure", "table")], [40, 95, 50], [1]),
+        # Nothing after the formula could fill the page.
+        ([("paragraph", "formula-block")], [40, 95], []),
+        # A figure of the next chapter stays there.
+        ([("paragraph",), ("figure",)], [40, 95], []),
+        ([("paragraph",), ("figure", "table")], [40, 95, 50], []),
+    ],
+)
+def test_blocks_float_to_the_next_page(
+    chapters: list[tuple[str, ...]], heights: list[float], floating: list[int]
+) -> None:
+    data = [chapter(*kinds) for kinds in chapters]
+    blocks = [block for each in data for block in each["blocks"]]
+    fill_pages(data, partial(flow, heights, blocks))
+    assert [number for number, block in enumerate(blocks) if block["floats"]] == floating
+    assert {(block["scale"], block["breaks"]) for block in blocks} == {(1.0, "")}
 
 
 def test_a_figure_that_nearly_fits_is_made_smaller() -> None:
-    edges = {0: (0.0, 400.0), 1: (0.0, 620.0)}
+    data = chapter("paragraph", "figure", "table")
+    figure = data["blocks"][1]
 
-    def places() -> dict[str, Any]:
-        fits = told["blocks"][1]["scale"] < 0.97
-        second = (410.0, 1000.0, 1) if fits else (*edges[1], 2)
+    def positions() -> dict[str, Any]:
+        fits = figure["scale"] < 0.97
+        top, bottom, page = (410.0, 1000.0, 1) if fits else (0.0, 620.0, 2)
         return {
             "page": (0.0, 1020.0),
             "edges": [
                 *((0, "start", 1, 0.0), (0, "end", 1, 400.0)),
-                *((1, "start", second[2], second[0]), (1, "end", second[2], second[1])),
+                *((1, "start", page, top), (1, "end", page, bottom)),
                 *((2, "start", 2, 620.0), (2, "end", 2, 900.0)),
             ],
         }
 
-    told = chapter(block("paragraph"), block("figure"), block("table"))
-    fill_pages([told], places)
-    assert 0.9 < told["blocks"][1]["scale"] < 0.97
-    assert not told["blocks"][1]["floats"]
+    fill_pages([data], positions)
+    assert 0.9 < figure["scale"] < 0.97
+    assert not figure["floats"]
 
 
-def test_where_nothing_helps_the_best_stays() -> None:
-    told = chapter(block("paragraph"), block("formula-block"))
-    # There is nothing after it that could fill the page.
-    fill_pages([told], partial(flow, [40, 95], told["blocks"]))
-    assert not told["blocks"][1]["breaks"]
-
-
-def test_nothing_of_the_next_chapter_is_moved() -> None:
-    first, second = chapter(block("paragraph")), chapter(block("figure"))
-    fill_pages([first, second], partial(flow, [40, 95], [*first["blocks"], *second["blocks"]]))
-    assert not second["blocks"][0]["floats"]
-
-
-@pytest.mark.parametrize(("page", "left"), [(1, 60.0), (2, 0.0), (3, 70.0), (4, 0.0)])
-def test_what_is_left_of_a_page(page: int, left: float) -> None:
+def test_empty_space_of_a_page() -> None:
     layout = Layout(0.0, 100.0, {0: Extent(1, 0.0, 1, 40.0), 1: Extent(2, 0.0, 3, 30.0)})
-    assert layout.empty_space(page) == left
+    assert [layout.empty_space(page) for page in (1, 2, 3, 4)] == [60.0, 0.0, 70.0, 0.0]

@@ -70,10 +70,6 @@ class PagesView(QAbstractScrollArea):
         """Whether there are images of all visible pages."""
         return bool(self._sizes) and not self._missing.intersection(self._visible_pages())
 
-    def page_rect(self, number: int) -> QRectF:
-        """Return the rectangle of a page in the viewport."""
-        return self._rects()[number]
-
     def show_pages(self, sizes: Sequence[Size]) -> None:
         """Show other pages; the old images stay visible until the new ones arrive."""
         seen = set(self._visible_pages())

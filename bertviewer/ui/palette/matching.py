@@ -6,6 +6,7 @@ contiguous. Contiguous letters score most, then those at the start of a word: ``
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -109,43 +110,31 @@ def _in_a_row(word: str, text: str, small: str) -> Match | None:
 
 def _scattered(word: str, text: str, small: str) -> Match | None:
     """Return the best match of the word's letters in order, by dynamic programming."""
-    levels: list[tuple[list[int], list[int], list[int]]] = []  # positions, scores, predecessors
-    for number, letter in enumerate(word):
-        places = _places(letter, small, levels[-1][0][0] + 1 if levels else 0)
+    ends: list[Match] = []  # the best one for each position of the last letter
+    for letter in word:
+        places = _places(letter, small, ends[0].places[-1] + 1 if ends else 0)
         if not places:
             return None
-        begun = [BEGINS if begins(text, place) else INSIDE for place in places]
-        if number == 0:
-            levels.append((places, begun, [-1] * len(places)))
-            continue
-        levels.append(_next_level(levels[-1][:2], places, begun))
-    at = max(range(len(levels[-1][1])), key=levels[-1][1].__getitem__)
-    score, found = levels[-1][1][at], []
-    for places, _, before in reversed(levels):
-        found.append(places[at])
-        at = before[at]
-    return Match(score, tuple(reversed(found)))
+        ends = _extended(ends, places, text)
+    return max(ends, key=lambda found: found.score)
 
 
-def _next_level(
-    before: tuple[list[int], list[int]], places: list[int], begun: list[int]
-) -> tuple[list[int], list[int], list[int]]:
-    """Return the positions of the next letter with their best scores and predecessors."""
-    earlier, earlier_scores = before
-    best: list[int] = []  # the best of all positions up to each one
-    for number, score in enumerate(earlier_scores):
-        is_better = not best or score > earlier_scores[best[-1]]
-        best.append(number if is_better else best[-1])
-    scores, ways, reached = [], [], -1
-    for place, points in zip(places, begun, strict=True):
-        while reached + 1 < len(earlier) and earlier[reached + 1] < place:
+def _extended(before: Sequence[Match], places: Sequence[int], text: str) -> list[Match]:
+    """Return the best matches with a further letter at each of these positions."""
+    found, best, reached = [], Match(0, ()), 0
+    for place in places:
+        points = BEGINS if begins(text, place) else INSIDE
+        while reached < len(before) and before[reached].places[-1] < place:
+            if not best.places or before[reached].score > best.score:
+                best = before[reached]
             reached += 1
-        way, score = best[reached], earlier_scores[best[reached]] + GAP + points
-        if earlier[reached] == place - 1 and earlier_scores[reached] + FOLLOWS >= score:
-            way, score = reached, earlier_scores[reached] + FOLLOWS
-        scores.append(score)
-        ways.append(way)
-    return places, scores, ways
+        way, score = best, best.score + points + (GAP if before else 0)
+        if before and before[reached - 1].places[-1] == place - 1:
+            following = before[reached - 1]
+            if following.score + FOLLOWS >= score:
+                way, score = following, following.score + FOLLOWS
+        found.append(Match(score, (*way.places, place)))
+    return found
 
 
 def _places(letter: str, small: str, first: int) -> list[int]:

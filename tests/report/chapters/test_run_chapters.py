@@ -1,37 +1,35 @@
-"""The chapters on a run: the sentence, attention, similarity, predictions, two runs, checks."""
+"""The chapters on a run: sentence, excerpts, attention, similarity, predictions and checks."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.recorded_run import RecordedRun
-from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.statistics import Statistics
-from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import no_progress
 from bertviewer.report.analysis import analyse_layers
-from bertviewer.report.blocks import Figure, Section, Tokens
+from bertviewer.report.blocks import Figure, Table, Tokens
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import MAX_FAILURES, checks
 from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.predictions import predictions
 from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
-from bertviewer.report.chapters.similarity import similarity
-from bertviewer.report.pictures import ChapterDraft
+from bertviewer.report.chapters.similarity import similarity, vectors
+from bertviewer.report.chapters.values import values
 from bertviewer.report.run_details import RunContext
 from bertviewer.report.subject import Subject
 from tests.core.checks.small_models import small_model
-from tests.report.conftest import TEXT, subject_of
-from tests.report.reading import cells, each, rows, said, table
+from tests.report.conftest import TEXT, recorded, subject_of
+from tests.report.reading import cells, drafted, each, heads, number, rows, table, words
 
-LAYER = "encoder.layer.0"
-SELF = "encoder.layer.0.attention.self"
+LAYER, SELF = "encoder.layer.0", "encoder.layer.0.attention.self"
 CHECK = Check(
     steps=(
         CheckStep(LAYER, "self-attention", 1e-7, 2e-6, True),
@@ -43,171 +41,196 @@ CHECK = Check(
 )
 
 
-def there(found: ChapterDraft | None) -> Section:
-    assert found is not None
-    return found.section
+@pytest.fixture(scope="module")
+def run(demo: Subject) -> ActivationRun:
+    assert demo.run is not None
+    return demo.run
 
 
-def run_of(subject: Subject) -> ActivationRun:
-    assert subject.run is not None
-    return subject.run
+def test_without_a_run_these_chapters_do_not_apply(demo: Subject, run: ActivationRun) -> None:
+    every = (sentence, values, attention, similarity, vectors, predictions, runs, checks, models)
+    for chapter in every:
+        assert chapter(Subject(demo.architecture)) is None
+    bare = Subject(demo.architecture, replace(run, hidden_states=(), check=None))
+    assert values(bare) is similarity(bare) is checks(bare) is None
 
 
-def test_without_a_run_there_are_no_such_chapters(demo: Subject) -> None:
-    plain = Subject(demo.architecture)
-    for chapter in (sentence, attention, similarity, predictions, runs, checks, models):
-        assert chapter(plain) is None
-
-
-def test_the_sentence_and_its_tokens(demo: Subject) -> None:
-    section = there(sentence(demo))
-    assert said(section.blocks[0]).startswith(TEXT)
+def test_tokens_have_ids_and_segments(demo: Subject, run: ActivationRun) -> None:
+    section = drafted(sentence, demo)
+    assert words(section.blocks[0]).startswith(TEXT)
     (tokens,) = each(section, Tokens)
     assert [(box.text, box.under) for box in tokens.tokens[:2]] == [
         ("[CLS]", "101 · 0"),
         ("this", "2023 · 0"),
     ]
-    assert len(tokens.tokens) == 11
     assert not any(box.is_second for box in tokens.tokens)
-
-
-def test_a_second_text_is_set_off_whatever_its_segment(demo: Subject) -> None:
-    run = run_of(demo)
-    # GPT-2's and RoBERTa's segments are all 0.
+    # The segments of GPT-2 and RoBERTa are all 0; the second text is marked nevertheless.
     marked = tuple(replace(token, sentence=int(n >= 6)) for n, token in enumerate(run.tokens))
-    (tokens,) = each(there(sentence(replace(demo, run=replace(run, tokens=marked)))), Tokens)
+    pair = replace(demo, run=replace(run, tokens=marked))
+    (tokens,) = each(drafted(sentence, pair), Tokens)
     assert [box.is_second for box in tokens.tokens] == [False] * 6 + [True] * 5
 
 
-def test_a_decoder_has_no_segments_and_looks_at_no_padding() -> None:
+def test_a_decoder_has_no_segments_and_does_not_attend_to_padding() -> None:
     subject = subject_of(small_model("gpt2"), Sentence("the cat sat"), random=True)
-    (tokens,) = each(there(sentence(subject)), Tokens)
+    (tokens,) = each(drafted(sentence, subject), Tokens)
     assert all("·" not in box.under for box in tokens.tokens)
-    (padded,) = there(attention(subject)).sections
-    text = " ".join(said(block) for block in padded.blocks)
-    assert "without it, none does either" in text
+    (padded,) = drafted(attention, subject).sections
+    assert "without it, none does either" in "".join(map(words, padded.blocks))
 
 
-def test_statistics_of_every_layer_and_of_every_kind(demo: Subject) -> None:
-    found = table(there(sentence(demo)), "statistics")
+def test_statistics_of_every_layer(demo: Subject, run: ActivationRun) -> None:
+    found = table(drafted(sentence, demo), "statistics")
     assert [column.title for column in found.columns] == (
         ["Layer", "Mean", "Std", "Min", "Max", "RMS", "Zeros", "NaN", "Inf"]
     )
-    assert len(found.rows) == 6
-    for number, row in enumerate(rows(found)):
-        activation = run_of(demo).activation(f"encoder.layer.{number}")
+    for layer, row in enumerate(rows(found)):
+        activation = run.activation(f"encoder.layer.{layer}")
         assert activation is not None
         of = activation.statistics
         figures = (of.mean, of.std, of.min, of.max, of.rms)
         shown = [f"{figure:#.5g}".replace("-", "−") for figure in figures]
-        assert row == [str(number), *shown, "0", "0", "0"]
+        assert row == [str(layer), *shown, "0", "0", "0"]
+    assert layer == 5
 
 
-def test_nan_and_inf_are_counted_and_shown_as_dashes(demo: Subject) -> None:
+def test_nan_and_inf_are_counted(demo: Subject, run: ActivationRun) -> None:
     nothing = Statistics(10, 7, 3, 0, 0.0, 0.0, None, None)
     broken = tuple(
         replace(module, calls=(nothing,)) if module.path in ("encoder.layer.2", "") else module
-        for module in run_of(demo).modules
+        for module in run.modules
     )
-    section = there(sentence(replace(demo, run=replace(run_of(demo), modules=broken))))
+    section = drafted(sentence, replace(demo, run=replace(run, modules=broken)))
     assert rows(table(section, "statistics"))[2] == ["2", *"–" * 5, "0", "7", "3"]
     assert rows(table(section, "output")) == [[*"–" * 5, "0", "7", "3"]]
-    assert "All modules together produced 14 NaNs and 6 infinite values." in said(section)
+    assert "All modules together produced 14 NaNs and 6 infinite values." in words(section)
 
 
-def test_outlier_features_are_listed_or_said_not_to_be_there(demo: Subject) -> None:
-    section = there(sentence(demo))
-    first = rows(table(section, "outliers"))[0]
-    assert first[1].endswith("of 7")
-    flat = tuple(np.zeros_like(state) for state in run_of(demo).hidden_states)
-    calm = there(sentence(replace(demo, run=replace(run_of(demo), hidden_states=flat))))
-    assert "There are none here." in said(calm)
+def test_outlier_features(demo: Subject, run: ActivationRun) -> None:
+    assert rows(table(drafted(sentence, demo), "outliers"))[0][1].endswith("of 7")
+    flat = tuple(np.zeros_like(state) for state in run.hidden_states)
+    calm = replace(demo, run=replace(run, hidden_states=flat))
+    assert "There are none here." in words(drafted(sentence, calm))
 
 
-def test_attention_of_chosen_layers(demo: Subject, demo_source: ModelSource) -> None:
+def test_excerpts_of_modules(demo: Subject, run: ActivationRun) -> None:
+    found = table(drafted(values, demo), "values-0")
+    assert [column.title for column in found.columns] == (
+        ["Token", "0", "1", "2", "3", "…", "382", "383"]
+    )
+    # The output of the embeddings is the input of the first layer and is printed once.
+    assert [head[0] for head in heads(found)] == [
+        "Output of the embeddings, input of layer 0 (hidden_states) [1, 11, 384] float32",
+        "Output of layer 0 [1, 11, 384] float32",
+        "Input of layer 5 (hidden_states) [1, 11, 384] float32",
+        "Output of layer 5 [1, 11, 384] float32",
+    ]
+    plain = [cells(row) for row in found.rows if row.look == "plain"]
+    assert [row[0] for row in plain[:7]] == (
+        ["0 [CLS]", "1 this", "2 is", "3 a", "…", "9 sentence", "10 [SEP]"]
+    )
+    embedded = run.hidden_states[0]
+    assert number(plain[0][1]) == pytest.approx(embedded[0, 0], abs=5e-7)
+    assert number(plain[5][7]) == pytest.approx(embedded[9, 383], abs=5e-7)
+    assert set(plain[4]) == {"…"}
+
+
+def test_vectors_of_two_tokens_in_all_layers(demo: Subject, run: ActivationRun) -> None:
+    section = drafted(values, demo)
+    tables = [one for one in each(section, Table) if "token" in one.name]
+    assert [one.name for one in tables] == ["table:values-token-0", "table:values-token-9"]
+    found = rows(tables[1])
+    assert [row[0] for row in found] == ["embeddings", *(f"layer {n}" for n in range(6))]
+    for state, row in zip(run.hidden_states, found, strict=True):
+        assert number(row[2]) == pytest.approx(state[9, 1], abs=5e-7)
+    assert "6 of the 384 components" in words(section)
+    from_file = drafted(values, Subject(demo.architecture, run))
+    assert [inner.name for inner in from_file.sections] == ["values-tokens"]
+
+
+def test_attention_of_chosen_layers(demo: Subject, demo_model: LoadedModel) -> None:
     def shown(subject: Subject) -> list[str]:
-        return [figure.picture for figure in each(there(attention(subject)), Figure)]
+        return [figure.picture for figure in each(drafted(attention, subject), Figure)]
 
     first, last = "heads-encoder.layer.0.attention.self-0", "heads-encoder.layer.5.attention.self-0"
     assert shown(demo) == ["entropy", first, last, "head"]
-    model, cache = open_model(demo_source), ActivationCache()
-    run = RecordedRun(run_sentence(model, Sentence(TEXT), cache=cache), cache)
-    details = analyse_layers(demo.details, RunContext(model, run, no_progress), (5,))
+    context = RunContext(demo_model, recorded(demo_model, Sentence(TEXT)), no_progress)
+    details = analyse_layers(demo.details, context, (5,))
     chosen = replace(demo, details=details)
     assert shown(chosen) == ["entropy", last, "head"]
-    assert [each.title for each in details.excerpts] == ["the embeddings", "layer 5"]
-    best = rows(table(there(attention(demo)), "heads"))
-    assert best == rows(table(there(attention(chosen)), "heads"))
-    assert [row[0] for row in best][:3] == [
-        "Entropy",
-        "Distance",
-        "Attention to the previous token",
-    ]
+    assert [excerpt.title for excerpt in details.excerpts] == ["the embeddings", "layer 5"]
+    best = rows(table(drafted(attention, demo), "heads"))
+    assert best == rows(table(drafted(attention, chosen), "heads"))
+    measures = ["Entropy", "Distance", "Attention to the previous token"]
+    assert [row[0] for row in best][:3] == measures
     assert all(float(row[3].split()[0]) > 0 for row in best)
+    # The maps of all layers of a large model would take hundreds of megabytes.
+    assert details.attention is not None
+    assert details.attention.large is not None
+    assert len(details.attention.measures) == 6
+    large = details.attention.large.layer.number
+    assert {layer.number for layer in details.attention.maps} == {0, 5, large}
 
 
-def test_maps_of_few_layers_alone_are_kept(demo: Subject) -> None:
-    """Those of all layers take hundreds of megabytes where a model is large."""
-    details = demo.details.attention
-    assert details is not None
-    assert details.large is not None
-    assert len(details.measures) == 6
-    kept = {layer.number for layer in details.maps}
-    assert kept == {0, 5, details.large.layer.number}
-
-
-def test_cosines_of_different_tokens(demo: Subject) -> None:
-    found = rows(table(there(similarity(demo)), "cosines"))
+def test_cosines_of_distinct_tokens(demo: Subject, run: ActivationRun) -> None:
+    found = rows(table(drafted(similarity, demo), "cosines"))
     assert len(found) == 7
-    state = run_of(demo).hidden_states[-1].astype(float)
+    state = run.hidden_states[-1].astype(float)
     unit = state / np.linalg.norm(state, axis=1, keepdims=True)
     cosines = (unit @ unit.T)[~np.eye(len(unit), dtype=bool)]
-    assert float(found[-1][1]) == pytest.approx(cosines.mean(), abs=1e-4)
+    expected = (cosines.mean(), cosines.min(), cosines.max())
+    assert [*map(number, found[-1][1:])] == pytest.approx(expected, abs=1e-4)
 
 
-def test_predictions_of_masks_and_their_layers() -> None:
-    model = open_model(parse_source("bert-base-uncased", "masked-lm"))
-    subject = subject_of(model, Sentence("a [MASK] b"), random=True)
-    section = there(predictions(subject))
-    assert len(section.blocks) >= 4
-    position = subject.details.predictions[0].position
-    best = rows(table(section, f"predicted-{position}"))
-    assert best[0][0] == "1"
-    lens = rows(table(section, f"lens-{position}"))
-    assert len(lens) == 13
+def test_predictions_at_a_mask_and_after_each_layer(masked: Subject) -> None:
+    section = drafted(predictions, masked)
+    assert "5 random tensors: they are meaningless" in words(section)
+    assert masked.run is not None
+    position = [token.text for token in masked.run.tokens].index("[MASK]")
+    assert rows(table(section, f"predicted-{position}"))[0][0] == "1"
+    assert len(rows(table(section, f"lens-{position}"))) == 3
 
 
-def test_classes_say_what_is_random(tiny_bert_folder: object) -> None:
+def test_class_scores_in_one_and_two_runs(tiny_bert_folder: Path) -> None:
     model = open_model(parse_source(str(tiny_bert_folder), "sequence-classification"))
-    section = there(predictions(subject_of(model, Sentence("the cat"))))
+    subject = subject_of(model, Sentence("the cat"), Sentence("the dog"))
+    section = drafted(predictions, subject)
     assert len(rows(table(section, "classes"))) == 2
-    assert "2 random tensors: they are meaningless" in said(section)
+    assert "2 random tensors: they are meaningless" in words(section)
+    assert len(rows(table(drafted(runs, subject), "runs-classes"))) == 2
 
 
-def test_kinds_steps_and_crosses(demo: Subject) -> None:
-    section = there(checks(replace(demo, run=replace(run_of(demo), check=CHECK))))
-    assert "1 of 4 steps is outside its tolerance" in said(section)
+def test_checks_by_class_and_failures(demo: Subject, run: ActivationRun) -> None:
+    section = drafted(checks, replace(demo, run=replace(run, check=CHECK)))
+    assert "1 of 4 steps is outside its tolerance" in words(section)
     assert rows(table(section, "checks")) == [
         ["BertLayer", "2", "0", "3.0e−07", "2.0e−06"],
         ["BertSelfAttention", "2", "1", "–", "2.0e−06"],
     ]
-    assert [row[0] for row in rows(table(section, "check-layer"))] == [
-        "self-attention",
-        "= next hidden state",
-    ]
+    steps = [row[0] for row in rows(table(section, "check-layer"))]
+    assert steps == ["self-attention", "= next hidden state"]
     assert rows(table(section, "crosses")) == [[SELF, "head 3", "–", "2.0e−06", ""]]
-    assert "Not checked (2): a reason." in said(section)
-    assert "by a reference instance of the same configuration" in said(section)
-
-
-def test_a_long_list_of_crosses_is_cut_and_counted(demo: Subject) -> None:
-    crosses = tuple(replace(CHECK.steps[2], step=f"head {n}") for n in range(MAX_FAILURES + 5))
-    section = there(checks(replace(demo, run=replace(run_of(demo), check=Check(crosses)))))
+    assert "Not checked (2): a reason." in words(section)
+    assert "by a reference instance of the same configuration" in words(section)
+    many = tuple(replace(CHECK.steps[2], step=f"head {n}") for n in range(MAX_FAILURES + 5))
+    section = drafted(checks, replace(demo, run=replace(run, check=Check(many))))
     assert len(table(section, "crosses").rows) == MAX_FAILURES
-    assert "And 5 more." in said(section)
+    assert "And 5 more." in words(section)
 
 
-def test_the_number_of_steps_of_the_layers_is_explained(demo: Subject) -> None:
-    section = there(checks(demo))
-    assert "6 layers were checked, in 30 steps: attention" in said(section)
-    assert cells(table(section, "checks").rows[0])
+def test_the_least_exact_elements_of_a_check(demo: Subject, run: ActivationRun) -> None:
+    section = drafted(checks, demo)
+    assert "6 layers were checked, in 30 steps: attention" in words(section)
+    found = demo.details.compared
+    assert 0 < len(found) <= 5
+    for one in found:
+        assert one.difference == one.given - one.recomputed
+        assert one.step.max_abs_error == pytest.approx(abs(one.difference))
+        assert one.step.tolerance == one.tolerance
+    relative = [abs(one.difference) / one.tolerance for one in found]
+    assert relative == sorted(relative, reverse=True)
+    classes = [run.class_names[one.step.path] for one in found]
+    assert len(set(classes)) == len(classes)
+    shown = rows(table(section, "check-elements"))
+    assert [number(row[2]) for row in shown] == pytest.approx([one.given for one in found])
+    assert [number(row[3]) for row in shown] == pytest.approx([one.recomputed for one in found])

@@ -1,4 +1,4 @@
-"""Reads back what the formats wrote."""
+"""Parsers for the HTML, Markdown and LaTeX that the formats write."""
 
 import re
 from html.parser import HTMLParser
@@ -9,7 +9,7 @@ VOID = {"meta", "br", "wbr", "col", "img", "link", "hr", "input", "base"}
 
 
 class Node(Struct):
-    """An element of a page; children are elements and texts."""
+    """An HTML element; its children are elements and texts."""
 
     name: str
     attributes: dict[str, str]
@@ -32,9 +32,6 @@ class Node(Struct):
     def everything(self) -> list["Node"]:
         inner = [child for child in self.children if isinstance(child, Node)]
         return [self, *(one for child in inner for one in child.everything)]
-
-    def with_class(self, name: str) -> list["Node"]:
-        return [n for n in self.everything if name in n.attributes.get("class", "").split()]
 
 
 class _Reader(HTMLParser):
@@ -69,7 +66,7 @@ class _Reader(HTMLParser):
 
 
 def read_html(page: str) -> Node:
-    """Return a page's ``html``; every element has to be closed where it was opened."""
+    """Return the ``html`` element of a page; elements must be closed in order."""
     reader = _Reader()
     reader.feed(page)
     reader.close()
@@ -78,7 +75,7 @@ def read_html(page: str) -> Node:
 
 
 def read_markdown(text: str) -> str:
-    """Return words of Markdown as they are read; none of them may be markup."""
+    """Return Markdown as plain text; it must not contain markup."""
     bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", text)
     assert not re.search(r"[`*_\[\]<>|$&~#]", bare), text
     return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
@@ -105,7 +102,7 @@ _LATEX = re.compile(
 
 
 def read_latex(text: str) -> str:
-    """Return words of LaTeX as they are read; a sign that means something else fails."""
+    """Return LaTeX as plain text; it must not contain other commands or special characters."""
     read, place, depth = "", 0, 0
     while place < len(text):
         found = _LATEX.match(text, place)

@@ -1,22 +1,27 @@
-"""Which format a file gets, and that each of them can be written."""
+"""Which format a file gets, and that each format writes reproducible files."""
 
+import hashlib
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of
+from bertviewer.report.formats.formats import FORMATS, format_of
 from bertviewer.report.options import Options
 from tests.report.formats.conftest import FOLDER
+from tests.report.formats.documents import full_document
+from tests.tools.subprocesses import output_of
 
-NAMES = ["pdf", "html", "markdown", "latex", "json"]
-
-
-def test_names_and_endings_are_of_one_format_each() -> None:
-    assert [form.name for form in FORMATS] == NAMES
-    endings = [suffix for form in FORMATS for suffix in form.suffixes]
-    assert len(endings) == len(set(endings))
+STARTS = {
+    "pdf": b"%PDF",
+    "html": b"<!DOCTYPE",
+    "markdown": b"# bert",
+    "latex": b"\\document",
+    "json": b"{",
+}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +37,9 @@ def test_names_and_endings_are_of_one_format_each() -> None:
         ("a.txt", "markdown", "markdown"),
     ],
 )
-def test_a_file_has_a_format(file: str, name: str, expected: str) -> None:
+def test_the_name_or_else_the_extension_determines_the_format(
+    file: str, name: str, expected: str
+) -> None:
     assert format_of(Path(file), name).name == expected
 
 
@@ -46,28 +53,37 @@ def test_a_file_has_a_format(file: str, name: str, expected: str) -> None:
         ("a.html", "latex", "cannot write a.html as latex: its extension is .html"),
     ],
 )  # fmt: skip
-def test_a_file_that_has_none_is_refused(file: str, name: str, message: str) -> None:
+def test_other_files_are_refused(file: str, name: str, message: str) -> None:
     with pytest.raises(UserError) as error:
         format_of(Path(file), name)
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=NAMES)
-def test_every_format_writes_the_same_bytes_again(
-    form: ReportFormat, document: ReportDocument
-) -> None:
-    written = form.write(document, Options(), FOLDER)
-    again = form.write(document, Options(), FOLDER)
-    assert written.content == again.content
-    assert written.pictures == again.pictures
-    assert len(written.pictures) == (2 if form.pictures else 0)
-    assert all(name.endswith(form.pictures) for name in written.pictures)
-    start = {"pdf": b"%PDF", "html": b"<!DOCTYPE", "markdown": b"# bert", "latex": b"\\document"}
-    assert written.content.startswith(start.get(form.name, b"{"))
-
-
-def test_grey_is_for_all_that_have_colours(document: ReportDocument) -> None:
+def digests() -> list[str]:
+    """Return the name, file and SHA-256 of all files in all formats."""
+    found = []
     for form in FORMATS:
+        written = form.write(full_document(), Options(), FOLDER)
+        for name, content in (("", written.content), *written.pictures.items()):
+            found.append(f"{form.name} {name} {hashlib.sha256(content).hexdigest()}")
+    return found
+
+
+def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
+    """Hashes of strings, and with them the order of sets, are random in each process."""
+    root = Path(__file__).parents[3]
+    seed = "0" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
+    code = f"from {__name__} import digests; print(*digests(), sep='\\n')"
+    assert output_of([sys.executable, "-c", code], tmp_path, environment).splitlines() == digests()
+
+
+def test_contents_pictures_and_greyscale(document: ReportDocument) -> None:
+    assert [form.name for form in FORMATS] == list(STARTS)
+    for form in FORMATS:
+        written = form.write(document, Options(), FOLDER)
+        assert written.content.startswith(STARTS[form.name])
+        assert len(written.pictures) == (2 if form.pictures else 0)
+        assert all(name.endswith(form.pictures) for name in written.pictures)
         grey = form.write(document, Options(grey=True), FOLDER).content
-        usual = form.write(document, Options(), FOLDER).content
-        assert (grey != usual) == (form.name in ("pdf", "html", "latex"))
+        assert (grey != written.content) == (form.name in ("pdf", "html", "latex"))

@@ -29,20 +29,20 @@ OPTIONS = Options(
 )
 
 
-def test_all_options_are_kept() -> None:
+def test_options_are_stored() -> None:
     store_options(OPTIONS, "demo")
     assert load_options("demo") == OPTIONS
     store_options(replace(OPTIONS, sections=None), "demo")
     assert load_options("demo").sections is None
 
 
-def test_title_and_corpus_are_those_of_one_model() -> None:
+def test_title_and_corpus_are_stored_for_one_model() -> None:
     store_options(OPTIONS, "demo")
     loaded = load_options("gpt2")
     assert (loaded.title, loaded.corpus, loaded.author) == ("", "", "Ada <b>")
 
 
-def test_a_chapter_of_a_later_version_is_included() -> None:
+def test_new_chapters_are_included() -> None:
     store_options(OPTIONS, "demo")
     stored = json.loads(str(QSettings().value(SETTING)))
     assert stored["left_out"] == ["costs", "tensors"]
@@ -55,7 +55,7 @@ def test_a_chapter_of_a_later_version_is_included() -> None:
     "stored",
     ["", "x", "[]", "3", '{"paper": 7, "left_out": "model", "title": [], "grey": "yes"}'],
 )
-def test_settings_may_be_invalid(stored: str) -> None:
+def test_invalid_settings_are_ignored(stored: str) -> None:
     default = load_options("demo")
     QSettings().setValue(SETTING, stored)
     assert load_options("demo") == default

@@ -1,4 +1,4 @@
-"""What fits what was typed, and what fits it better."""
+"""Which texts match a query, and which match better."""
 
 import pytest
 from hypothesis import given
@@ -10,8 +10,8 @@ WORDS = st.text("abcß.İ3_", min_size=1, max_size=4)
 TEXTS = st.text("aAbBcC.3_ ßİ", max_size=12)
 
 
-def fits(query: str, text: str) -> Match | None:
-    return match(words_of(query), text)
+def score_of(query: str, text: str) -> int:
+    return (match(words_of(query), text) or Match(0, ())).score
 
 
 def is_subsequence(word: str, text: str) -> bool:
@@ -19,52 +19,8 @@ def is_subsequence(word: str, text: str) -> bool:
     return all(letter in rest for letter in word)
 
 
-def score_of(query: str, text: str) -> int:
-    found = fits(query, text)
-    assert found is not None
-    return found.score
-
-
-@given(st.lists(WORDS, min_size=1, max_size=3), TEXTS)
-def test_all_words_have_to_be_there_letter_by_letter(words: list[str], text: str) -> None:
-    query = words_of(" ".join(words))
-    found = match(query, text)
-    assert (found is not None) == all(is_subsequence(word, folded(text)) for word in query)
-
-
-@given(WORDS, TEXTS)
-def test_places_spell_what_was_typed(word: str, text: str) -> None:
-    (typed,) = words_of(word) or ("",)
-    found = match((typed,), text) if typed else None
-    if found is not None:
-        assert "".join(folded(text)[place] for place in found.places) == typed
-        assert list(found.places) == sorted(set(found.places))
-
-
-@given(WORDS, TEXTS)
-def test_nothing_fits_better_than_the_same(word: str, text: str) -> None:
-    (typed,) = words_of(word) or ("",)
-    found = match((typed,), text) if typed else None
-    if found is not None:
-        assert found.score <= score_of(typed, typed)
-
-
-@given(TEXTS)
-def test_folding_keeps_places(text: str) -> None:
-    assert len(folded(text)) == len(text)
-
-
-@given(WORDS, TEXTS)
-def test_the_best_of_all_ways_is_found(word: str, text: str) -> None:
-    (typed,) = words_of(word) or ("",)
-    found = match((typed,), text) if typed else None
-    if found is None or "".join(folded(text)).count(typed):
-        return  # a row of letters also counts as a whole word
-    assert found.score == best_by_trying(typed, text)
-
-
 def best_by_trying(word: str, text: str) -> int:
-    """Try each way to find the letters; 8 for a beginning or a row, 1 for others, -3 for a gap."""
+    """Try all positions: 8 for a letter that begins a word or follows, 1 for others, -3 per gap."""
     small = folded(text)
 
     def begins(place: int) -> bool:
@@ -76,7 +32,7 @@ def best_by_trying(word: str, text: str) -> int:
         hump = letter.isupper() and not before.isupper()
         return not before.isalnum() or hump or letter.isdigit() != before.isdigit()
 
-    def ways(number: int, after: int) -> list[int]:
+    def scores(number: int, after: int) -> list[int]:
         if number == len(word):
             return [0]
         found = []
@@ -86,10 +42,26 @@ def best_by_trying(word: str, text: str) -> int:
             own = 8 if begins(place) else 1
             if number:
                 own = max(8, own - 3) if place == after + 1 else own - 3
-            found += [own + rest for rest in ways(number + 1, place)]
+            found += [own + rest for rest in scores(number + 1, place)]
         return found
 
-    return max(ways(0, -1))
+    return max(scores(0, -1))
+
+
+@given(st.lists(WORDS, min_size=1, max_size=3), TEXTS)
+def test_the_best_match_of_all_words_is_found(words: list[str], text: str) -> None:
+    assert len(folded(text)) == len(text)
+    query = words_of(" ".join(words))
+    found = match(query, text)
+    assert (found is not None) == all(is_subsequence(word, folded(text)) for word in query)
+    if found is None or len(query) != 1:
+        return
+    (word,) = query
+    assert "".join(folded(text)[place] for place in found.places) == word
+    assert list(found.places) == sorted(set(found.places))
+    assert found.score <= score_of(word, word)
+    if word not in folded(text):  # contiguous letters also count as a whole word
+        assert found.score == best_by_trying(word, text)
 
 
 @pytest.mark.parametrize(
@@ -105,29 +77,23 @@ def best_by_trying(word: str, text: str) -> int:
         ("wem", "embeddings.word_embeddings", "tower.them"),
         ("dark", "Appearance: Dark", "Open darknet"),
         ("768x768", "dense.weight  768×768", "dense.weight  7×6×8×76×8"),
+        ("query 3", "encoder.layer.3.self.query", "encoder.layer.4.self.query"),
+        ("self-attention", "encoder.layer.3.attention.self", "encoder.layer.3.attention"),
     ],
 )
-def test_what_fits_better(query: str, better: str, worse: str) -> None:
-    assert score_of(query, better) > (fits(query, worse) or Match(0, ())).score
-
-
-def test_words_may_come_in_any_order() -> None:
-    text = "encoder.layer.3.attention.self.query"
-    assert score_of("query 3", text) == score_of("3 query", text)
-    assert fits("query 4", text) is None
+def test_ranking(query: str, better: str, worse: str) -> None:
+    assert score_of(query, better) > score_of(query, worse)
 
 
 @pytest.mark.parametrize("shape", ["[30522, 384]", "30522x384", "30522×384", "30522,384"])
-def test_shapes_are_found_however_they_are_written(shape: str) -> None:
-    found = fits(shape, "word_embeddings.weight  30522×384")
+def test_shapes_can_be_written_in_several_ways(shape: str) -> None:
+    found = match(words_of(shape), "word_embeddings.weight  30522×384")
     assert found is not None
     assert len(found.places) == len("30522×384")
 
 
-def test_a_hyphen_parts_words() -> None:
+def test_words_of_a_query() -> None:
     assert words_of("Self-attention -1 a-") == ("self", "attention", "-1", "a-")
-    assert fits("self-attention", "encoder.layer.3.attention.self") is not None
-
-
-def test_a_long_query_is_cut() -> None:
     assert len(words_of("a" * 1000)[0]) == 64
+    text = "encoder.layer.3.attention.self.query"
+    assert score_of("query 3", text) == score_of("3 query", text)

@@ -1,235 +1,261 @@
-"""The palette in the window: what it finds, and what choosing it does, by keys and by mouse."""
+"""The palette in the window: what is found, and what choosing it does."""
 
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListView, QTableView, QTabWidget
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QListView,
+    QTableView,
+    QTabWidget,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
+from bertviewer.ui.help.guide import GuideDialog, GuidePage
+from bertviewer.ui.help.guide_sections import VIEWS_CHAPTER, table_rows
+from bertviewer.ui.palette.palette import PaletteField
 from bertviewer.ui.palette.popup import PalettePopup
 from bertviewer.ui.palette.results import ROW_ROLE, HitRow
 from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.pages import RUN_PAGES
 from bertviewer.ui.theme.appearance import stored_appearance
 from tests.ui.finding import activate, find, is_drawn
 
-Type = Callable[[str], None]
+Search = Callable[[str], list[HitRow]]
+
+
+def searching(window: MainWindow, qtbot: QtBot) -> Search:
+    """Return a function that opens the palette, types a text and returns the results."""
+    activate(window, qtbot)
+
+    def search(text: str) -> list[HitRow]:
+        window.finder.open(text)
+        qtbot.waitUntil(lambda: not find(window, PalettePopup).is_searching)
+        model = find(window, QListView, "paletteHits").model()
+        return [model.index(n, 0).data(ROW_ROLE) for n in range(model.rowCount())]
+
+    return search
 
 
 @pytest.fixture
-def type_in(demo_window: MainWindow, qtbot: QtBot) -> Type:
-    """Return what opens the palette over the demo and types."""
-    activate(demo_window, qtbot)
-
-    def type_in(text: str) -> None:
-        qtbot.keyClick(demo_window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-        field = find(demo_window, QLineEdit, "paletteEdit")
-        assert field.hasFocus()
-        qtbot.keyClicks(field, text)
-        qtbot.waitUntil(lambda: not find(demo_window, PalettePopup).is_searching)
-
-    return type_in
+def search(demo_window: MainWindow, qtbot: QtBot) -> Search:
+    return searching(demo_window, qtbot)
 
 
-def rows(window: MainWindow) -> list[HitRow]:
-    model = find(window, QListView, "paletteHits").model()
-    return [model.index(n, 0).data(ROW_ROLE) for n in range(model.rowCount())]
+def press(window: MainWindow, qtbot: QtBot, *keys: Qt.Key) -> None:
+    for key in keys:
+        qtbot.keyClick(find(window, QLineEdit, "paletteEdit"), key)
 
 
-def texts(window: MainWindow) -> list[str]:
-    return [row.text for row in rows(window)]
+def page(window: MainWindow) -> str:
+    tabs = find(window, QTabWidget, "detailTabs")
+    return tabs.tabText(tabs.currentIndex())
 
 
-def current(window: MainWindow) -> str:
-    row: HitRow = find(window, QListView, "paletteHits").currentIndex().data(ROW_ROLE)
-    return row.text
+FIRST = {
+    "layer 3 query": ("Modules", "encoder.layer.3.attention.self.query, Linear"),
+    "bertpooler": ("Modules", "pooler, BertPooler"),
+    "#word 30522x384": ("Tensors", "embeddings.word_embeddings.weight, 30522×384"),
+    "dark": ("Settings", "Appearance: Dark"),
+    "gpt2": ("Models", "gpt2"),
+    "head 5": ("Heads", "layer 0, head 5, encoder.layer.0.attention.self"),
+    "layer 3 head 5": ("Heads", "layer 3, head 5, encoder.layer.3.attention.self"),
+    "hidden_size": ("Configuration", "hidden_size, 384, hidden size (features per token)"),
+    "hidden_act": ("Configuration", "hidden_act"),
+    "W_Q": ("Formula symbols", "W_Q, weight of the query projection"),
+    "b_V": ("Formula symbols", "b_V, bias of the value projection"),
+    "D": ("Formula symbols", "D, hidden_size = 384"),
+    "epsilon": ("Formula symbols", "epsilon, small constant"),
+    "parameters": ("Totals", "parameters, 22,713,216"),
+    "why CLS": ("Questions", "What is [CLS] for?"),
+    "why divide": ("Questions", "Why divide by √32?"),
+    "baseline": ("User guide", "Baseline, Run A: a run that is kept"),
+    "outlier feature": ("User guide", "Outlier feature, A feature of the hidden states"),
+    "flops": ("User guide", "Multiply-adds and FLOPs, One multiply-add"),
+    "how many parameters": ("Totals", "parameters, 22,713,216"),
+    "how many layers": ("Configuration", "num_hidden_layers, 6, layers"),
+    "parameters of one head": ("Totals", "one attention head, size 32, 36,960 parameters"),
+    "head size": ("Totals", "one attention head, size 32"),
+    "most expensive": ("Totals", "most expensive part, encoder.layer.0–5.intermediate.dense"),
+    "context length": ("Totals", "context length, at most 512 tokens"),
+    "is this model causal?": ("Totals", "causal attention, no: each token"),
+    "float16": ("Totals", "memory of the weights, float32: 90.85 MB"),
+    "why causal": ("User guide", "Causal model"),
+    "token norms": ("User guide", "Views"),
+    "tied weights": ("User guide", "Tied weights"),
+    "ffn": ("Questions", "Why is the feed-forward network four times"),
+    "wordpiece": ("User guide", "Tokenizer"),
+    "mean over heads": ("User guide", "Mean over heads"),
+    "attention without SEP": ("User guide", "Mean over heads"),
+    "two senses of bank": ("User guide", "Two runs"),
+}
+"""The first kind and result for what users type."""
 
 
-def press(window: MainWindow, qtbot: QtBot, key: Qt.Key) -> None:
-    qtbot.keyClick(find(window, QLineEdit, "paletteEdit"), key)
+def test_results_for_what_users_type(search: Search) -> None:
+    first = {typed: (rows[0].heading, rows[1].text) for typed in FIRST if (rows := search(typed))}
+    for typed, (heading, text) in FIRST.items():
+        assert first[typed][0] == heading, typed
+        assert first[typed][1].startswith(text), typed
+    # Stems, and most of the words.
+    for typed, part in (
+        ("embedding dimension", "word_embeddings"),
+        ("multi-head attention", "attention"),
+        ("why divide by sqrt", "Why divide by √32?"),
+        ("dropouts", "dropout"),
+    ):
+        assert any(part in row.text for row in search(typed)), typed
+    # Letters that are scattered over sentences, other numbers and parts of words do not match.
+    for typed in ("head 5", "why CLS", "hidden_size", "W_Q"):
+        headings = {row.heading for row in search(typed) if row.hit is None}
+        assert headings.isdisjoint({"Models", "Compare with"}), typed
+    assert not any("layer 0" in row.text for row in search("zzz head 12"))
+    assert search("?vocabular")
+    assert not search("?ocabular")
+    (baseline,) = [row.item for row in search(">set as baseline")[1:2]]
+    assert baseline is not None
+    assert baseline.keys == "Ctrl+Shift+K"
+    assert baseline.disabled_reason == "No sentence has been run yet"
 
 
-def is_open(window: MainWindow) -> bool:
-    return find(window, PalettePopup).isVisible()
-
-
-def test_a_module_is_selected(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    type_in("layer 3 query")
-    assert texts(demo_window)[:2] == [
-        "Modules", "encoder.layer.3.attention.self.query, Linear"
-    ]  # fmt: skip
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    assert not is_open(demo_window)
-    path = demo_window.workspace.selection.place.path
-    assert path == "encoder.layer.3.attention.self.query"
-
-
-def test_a_class_is_found(demo_window: MainWindow, type_in: Type) -> None:
-    type_in("bertpooler")
-    assert current(demo_window) == "pooler, BertPooler"
-
-
-def test_a_tensor_is_looked_into(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    type_in("#word 30522x384")
-    assert texts(demo_window) == ["Tensors", "embeddings.word_embeddings.weight, 30522×384"]
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    assert demo_window.workspace.selection.place.path == "embeddings.word_embeddings"
-    tabs = find(demo_window, QTabWidget, "detailTabs")
-    assert tabs.tabText(tabs.currentIndex()) == "Tensors"
-    table = find(demo_window, QTableView, "tensorTable")
-    assert table.currentIndex().siblingAtColumn(0).data() == "weight"
-    type_in("#query.bias 5")
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    assert table.currentIndex().siblingAtColumn(0).data() == "bias"
-
-
-def test_tokens_of_the_run(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
+def test_tokens_and_views_of_a_run(demo_window: MainWindow, search: Search, qtbot: QtBot) -> None:
+    assert all(table_rows(VIEWS_CHAPTER).get(title) for title in RUN_PAGES)
     demo_window.set_sentence("The bank by the river bank", None)
     demo_window.run()
     qtbot.waitUntil(lambda: is_drawn(demo_window))
-    type_in("@bank")
-    assert texts(demo_window) == ["Tokens", "bank, token 2", "bank, token 6"]
-    press(demo_window, qtbot, Qt.Key.Key_Down)
-    press(demo_window, qtbot, Qt.Key.Key_Enter)
+    rows = search("@bank")
+    assert [row.text for row in rows] == ["Tokens", "bank, token 2", "bank, token 6"]
+    press(demo_window, qtbot, Qt.Key.Key_Down, Qt.Key.Key_Enter)
     assert demo_window.workspace.selection.token == 6
+    for typed, view in (
+        ("token norms", "Layers"),
+        ("same word two sentences", "Similarity"),
+        ("probable tokens", "Predictions"),
+        ("mean of heads without CLS", "Attention"),
+    ):
+        rows = search(typed)
+        assert rows[0].heading == "Run views", typed
+        assert rows[1].text.startswith(view), typed
 
 
-def test_commands_show_their_keys_and_why_not(
-    demo_window: MainWindow, type_in: Type, qtbot: QtBot
+def test_each_kind_of_result_can_be_chosen(
+    demo_window: MainWindow, search: Search, qtbot: QtBot
 ) -> None:
-    type_in(">set as baseline")
-    row = rows(demo_window)[1]
-    assert row.text.startswith("Set as baseline (A)")
-    assert row.item is not None
-    assert (row.item.keys, row.item.disabled_reason) == (
-        "Ctrl+Shift+K",
-        "No sentence has been run yet",
-    )
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    assert is_open(demo_window), "what cannot be done is not left without a word"
-    press(demo_window, qtbot, Qt.Key.Key_Escape)
-    assert not is_open(demo_window)
+    selection = demo_window.workspace.selection
 
+    def choose(text: str) -> None:
+        search(text)
+        popup = find(demo_window, PalettePopup)
+        assert popup.isVisible()
+        press(demo_window, qtbot, Qt.Key.Key_Return)
+        assert not popup.isVisible()
 
-def test_settings_are_chosen(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    type_in("dark")
-    assert current(demo_window) == "Appearance: Dark"
-    press(demo_window, qtbot, Qt.Key.Key_Return)
+    choose("layer 3 query")
+    assert selection.place.path == "encoder.layer.3.attention.self.query"
+    for typed, path, name in (
+        ("#word 30522x384", "embeddings.word_embeddings", "weight"),
+        ("#query.bias 5", "encoder.layer.5.attention.self.query", "bias"),
+    ):
+        choose(typed)
+        assert (page(demo_window), selection.place.path) == ("Tensors", path)
+        current = find(demo_window, QTableView, "tensorTable").currentIndex()
+        assert current.siblingAtColumn(0).data() == name
+    choose("layer 4 head 7")
+    assert selection.place.path == "encoder.layer.4.attention.self"
+    assert selection.place.head == 7
+    # The heads of the selected attention come first.
+    assert search("head 2")[1].text.startswith("layer 4, head 2")
+    for typed, key in (
+        ("hidden_dropout_prob", "hidden_dropout_prob"),
+        ("A", "num_attention_heads"),
+    ):
+        choose(typed)
+        assert page(demo_window) == "Configuration"
+        current = find(demo_window, QTableView, "configurationTable").currentIndex()
+        assert current.siblingAtColumn(0).data() == key
+    choose("W_K")
+    assert page(demo_window) == "Formula"
+    assert selection.place.path == "encoder.layer.0.attention.self"
+    demo_window.panes.toggle("module")
+    choose("layer normalisation")
+    assert demo_window.panes.dock("module").isVisible()
+    assert selection.place.path == "embeddings.LayerNorm"
+    names = {each.objectName(): each for each in demo_window.findChildren(QWidget)}
+    (answer,) = (names[n] for n in names if n.startswith("question-") and n.endswith("-answer"))
+    assert not answer.isHidden()
+    choose("dark")
     assert stored_appearance() == "dark"
-    type_in("appearance")
-    chosen = [row.text for row in rows(demo_window) if row.item and row.item.is_chosen]
+    chosen = [row.text for row in search("appearance") if row.item and row.item.is_chosen]
     assert chosen == ["Appearance: Dark"]
-    press(demo_window, qtbot, Qt.Key.Key_Escape)
     demo_window.set_appearance("light")
-
-
-def test_models_are_found(
-    demo_window: MainWindow, type_in: Type, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
+    rows = [row.text for row in search("")]
+    assert rows[:4] == ["Recent", *(rows[1:4])]
+    assert rows[1] == "encoder.layer.0.attention.self"
+    assert "Commands" in rows
     opened: list[str] = []
     demo_window.opening.began.connect(opened.append)
-    type_in("gpt2")
-    assert current(demo_window).startswith("gpt2")
-    press(demo_window, qtbot, Qt.Key.Key_Return)
+    choose("gpt2")
     assert opened == ["gpt2"]
 
 
-def test_before_anything_is_typed(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    for key in ("pooler", "encoder", "embeddings"):
-        demo_window.workspace.selection.select(key)
-    type_in("")
-    assert texts(demo_window)[:4] == ["Recent", "encoder", "pooler", "BertModel"]
-    assert "Commands" in texts(demo_window)
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    assert demo_window.workspace.selection.place.path == "encoder"
-
-
-def test_moving_in_the_list(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    type_in("attention")
-    first = current(demo_window)
-    hits = [row.text for row in rows(demo_window) if row.hit]
-    press(demo_window, qtbot, Qt.Key.Key_Down)
-    assert current(demo_window) == hits[1]
-    press(demo_window, qtbot, Qt.Key.Key_Tab)
-    assert current(demo_window) == hits[2]
-    qtbot.keyClick(
-        find(demo_window, QLineEdit, "paletteEdit"),
-        Qt.Key.Key_Backtab,
-        Qt.KeyboardModifier.ShiftModifier,
-    )
-    press(demo_window, qtbot, Qt.Key.Key_Up)
-    assert current(demo_window) == first
-    press(demo_window, qtbot, Qt.Key.Key_Up)
-    assert current(demo_window) == hits[-1]
-    assert find(demo_window, QLineEdit, "paletteEdit").hasFocus()
-
-
-def test_by_mouse(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    type_in("pooler dense")
-    hits = find(demo_window, QListView, "paletteHits")
-    place = hits.visualRect(hits.model().index(1, 0)).center()
-    qtbot.mouseClick(hits.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert not is_open(demo_window)
-    assert demo_window.workspace.selection.place.path == "pooler.dense"
-
-
-def test_nothing_fits(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> None:
-    type_in("qqqqzzzz")
-    assert find(demo_window, QLabel, "paletteNothing").isVisible()
-    assert texts(demo_window) == []
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    press(demo_window, qtbot, Qt.Key.Key_Down)
-    assert is_open(demo_window)
-
-
-def test_the_keys_go_back_where_they_were(
-    demo_window: MainWindow, type_in: Type, qtbot: QtBot
+def test_the_guide_opens_at_a_section(
+    demo_window: MainWindow, search: Search, qtbot: QtBot
 ) -> None:
+    search("?multiply-adds and FLOPs")
+    press(demo_window, qtbot, Qt.Key.Key_Return)
+    guide = find(demo_window, GuideDialog)
+    assert guide.isVisible()
+    assert find(guide, GuidePage).source().toString() == "glossary.md#multiply-adds-and-flops"
+    guide.close()
+
+
+def test_the_focus_returns(demo_window: MainWindow, search: Search, qtbot: QtBot) -> None:
     sentence = find(demo_window, QLineEdit, "sentenceEdit")
-    sentence.setFocus()
-    type_in("pooler")
-    press(demo_window, qtbot, Qt.Key.Key_Escape)
-    assert QApplication.focusWidget() is sentence
-    type_in("pooler")
-    press(demo_window, qtbot, Qt.Key.Key_Return)
-    assert QApplication.focusWidget() is sentence
-
-
-def test_it_closes_though_what_had_the_keys_is_gone(
-    demo_window: MainWindow, type_in: Type, qtbot: QtBot
-) -> None:
+    for key in (Qt.Key.Key_Escape, Qt.Key.Key_Return):
+        sentence.setFocus()
+        search("pooler")
+        press(demo_window, qtbot, key)
+        assert QApplication.focusWidget() is sentence
+    # The widget that had the focus may be deleted meanwhile.
     lone = QLineEdit(demo_window)
     lone.show()
     lone.setFocus()
-    assert QApplication.focusWidget() is lone
-    type_in("pooler")
+    search("pooler")
     delete(lone)
     press(demo_window, qtbot, Qt.Key.Key_Escape)
-    assert not is_open(demo_window)
+    assert not find(demo_window, PalettePopup).isVisible()
 
 
-def test_a_turn_to_something_else_closes_it(demo_window: MainWindow, type_in: Type) -> None:
-    type_in("pooler")
-    filter_field = find(demo_window, QLineEdit, "treeFilter")
-    filter_field.setFocus()
-    assert not is_open(demo_window)
-    assert QApplication.focusWidget() is filter_field
-
-
-def test_it_opens_without_a_model(window: MainWindow, qtbot: QtBot) -> None:
+def test_the_field_opens_the_palette_over_it(window: MainWindow, qtbot: QtBot) -> None:
     activate(window, qtbot)
-    find(window, QAction, "palette").trigger()
-    qtbot.keyClicks(find(window, QLineEdit, "paletteEdit"), "gpt2")
-    qtbot.waitUntil(lambda: not find(window, PalettePopup).is_searching)
-    assert current(window).startswith("gpt2")
-    find(window, PalettePopup).dismiss()
-
-
-def test_it_stays_inside_of_a_small_window(demo_window: MainWindow, type_in: Type) -> None:
-    type_in("e")
-    popup = find(demo_window, PalettePopup)
-    for width, height in ((1000, 600), (1360, 860)):
-        demo_window.resize(width, height)
-        assert demo_window.rect().contains(popup.geometry())
+    field = find(window, PaletteField)
+    assert field.accessibleName() == "Search modules, tensors, commands"
+    assert field.toolTip().endswith("(Ctrl+K)")
+    qtbot.mouseClick(field, Qt.MouseButton.LeftButton)
+    popup = find(window, PalettePopup)
+    place = QRect(field.mapTo(window, QPoint(0, 0)), field.size())
+    assert popup.geometry().contains(place)
+    assert window.rect().contains(popup.geometry())
+    popup.dismiss()
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Space):
+        field.setFocus()
+        qtbot.keyClick(field, key)
+        assert popup.isVisible()
+        popup.dismiss()
+    field.setFocus()
+    qtbot.keyClicks(field, "g")
+    edit = find(window, QLineEdit, "paletteEdit")
+    assert edit.hasFocus()
+    assert edit.text() == "g"
+    press(window, qtbot, Qt.Key.Key_Escape)
+    assert field.hasFocus()
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClicks(edit, "gpt2")
+    qtbot.waitUntil(lambda: not popup.is_searching)
+    row: HitRow = find(window, QListView, "paletteHits").currentIndex().data(ROW_ROLE)
+    assert row.text.startswith("gpt2")
+    popup.dismiss()

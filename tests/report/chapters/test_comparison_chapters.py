@@ -1,0 +1,155 @@
+"""The chapters that compare two runs and two models."""
+
+from math import hypot
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from bertviewer.core.building.backend import torch, transformers
+from bertviewer.core.comparison.compare_models import compare_models
+from bertviewer.core.comparison.comparison import (
+    ComparedKey,
+    Comparison,
+    compare_architectures,
+)
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.schema.activation_run import ActivationRun, Sentence
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.report.blocks import Figure
+from bertviewer.report.chapters.models import models
+from bertviewer.report.chapters.runs import runs
+from bertviewer.report.subject import Subject
+from tests.core.opened import derived, plain
+from tests.report.reading import drafted, each, number, rows, table, words
+
+
+def std_of(run: ActivationRun | None, layer: int) -> float:
+    activation = None if run is None else run.activation(f"encoder.layer.{layer}")
+    assert activation is not None
+    std = activation.statistics.std
+    assert std is not None
+    return std
+
+
+def test_a_run_does_not_differ_from_itself(demo: Subject) -> None:
+    assert demo.run is not None
+    other = replace(demo.run, sentence=Sentence("another", "one"))
+    section = drafted(runs, replace(demo, baseline=other))
+    assert "another" in words(section.blocks[0])
+    assert "11 of B’s 11 tokens were aligned" in words(section)
+    for row in rows(table(section, "runs")):
+        assert row[1] == row[2]
+        assert row[3] == "0"
+    for row in rows(table(section, "runs-others")):
+        assert row[1:] == ["0"] * 8
+    # The attention of a run from a file is not known.
+    assert not any("attention" in inner.name for inner in section.sections)
+
+
+def test_statistics_of_both_runs_and_their_difference(demo_pair: Subject) -> None:
+    section = drafted(runs, demo_pair)
+    found = rows(table(section, "runs"))
+    assert len(found) == len(rows(table(section, "runs-others"))) == 6
+    for layer, row in enumerate(found):
+        a, b = (std_of(run, layer) for run in (demo_pair.baseline, demo_pair.run))
+        assert [*map(number, row[1:])] == pytest.approx((a, b, b - a), rel=1e-4)
+        std = rows(table(section, "runs-others"))[layer][2]
+        assert number(std) == pytest.approx(b - a, rel=1e-4)
+    assert [row[0] for row in rows(table(section, "runs-output"))][:3] == ["Mean", "Std", "Min"]
+
+
+def test_figures_and_cosines_of_both_runs(demo_pair: Subject) -> None:
+    draft, section = runs(demo_pair), drafted(runs, demo_pair)
+    shown = [figure.picture for figure in each(section, Figure)]
+    assert shown == [
+        *("runs-layers", "runs-norms-a", "runs-norms-b"),
+        *("runs-norms", "runs-cosines", "runs-head"),
+    ]
+    assert draft is not None
+    assert [*draft.pictures] == shown
+    same = rows(table(section, "runs-same"))
+    assert same[0][:3] == ["0 [CLS]", "0", "1.0000"]
+    assert float(same[0][4]) < 1
+
+
+def test_heads_are_ranked_by_their_mean_change(demo_pair: Subject) -> None:
+    found = demo_pair.details.baseline
+    assert found is not None
+    assert found.maps is not None
+    changes = [head.value for head in found.heads]
+    assert len(changes) == 5
+    assert changes == sorted(changes, reverse=True)
+    b, a = (maps.probabilities[found.heads[0].head] for maps in found.maps)
+    # The positions in A and in B of [CLS] the bank … the … [SEP].
+    pairs = ((0, 0), (1, 1), (2, 2), (4, 4), (6, 6))
+    rows_b, rows_a = ([pair[side] for pair in pairs] for side in (1, 0))
+    difference = np.abs(b[np.ix_(rows_b, rows_b)] - a[np.ix_(rows_a, rows_a)])
+    assert changes[0] == pytest.approx(float(difference.mean()), rel=1e-5)
+
+
+def test_predictions_of_both_runs(masked: Subject) -> None:
+    position = masked.details.predictions[0].position
+    found = table(drafted(runs, masked), f"runs-predicted-{position}")
+    titles = [column.title for column in found.columns]
+    assert titles == ["Rank", "Token", "B", "A", "B − A", "Logit"]
+
+
+@pytest.fixture(scope="module")
+def sizes() -> Subject:
+    """Return two models of different sizes, without weights."""
+    found = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
+    return Subject(derived("bert-base-uncased"), comparison=found)
+
+
+def test_counts_and_configurations_of_two_models(sizes: Subject) -> None:
+    section = drafted(models, sizes)
+    expected = "109,482,240 parameters, the right one 335,141,888 (+225,659,648)."
+    assert expected in words(section)
+    counts = {row[0]: int(row[1]) for row in rows(table(section, "model-counts"))}
+    assert counts == {"other shape": 199, "only right": 12 * 16}
+    keys = {row[0]: row[1:] for row in rows(table(section, "model-keys"))}
+    assert keys["hidden_size"] == ["768", "1024"]
+    # The symbols of formulas are listed although they are the same.
+    assert keys["vocab_size"] == ["30522", "30522"]
+    assert list(keys)[-1] == "type_vocab_size"
+
+
+def test_equal_models(sizes: Subject) -> None:
+    source = sizes.architecture.source
+    same = Comparison(source, source, 1, 1, (), ())
+    section = drafted(models, replace(sizes, comparison=same))
+    assert "Both models have 1 parameter." in words(section)
+    assert [inner.name for inner in section.sections] == ["models-configuration"]
+    other = replace(same, keys=(ComparedKey("x", None, 1),))
+    section = drafted(models, replace(sizes, comparison=other))
+    assert "1 key differs" in words(section)
+    assert rows(table(section, "model-keys"))[0] == ["x", "–", "1"]
+
+
+def test_changes_of_tensors_by_layer_and_by_kind(
+    tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("moved")
+    model = transformers.AutoModel.from_pretrained(tiny_bert_folder)
+    with torch.no_grad():
+        for place, parameter in enumerate(model.encoder.layer[1].parameters()):
+            parameter.flatten()[0] += 0.5 + place
+    model.save_pretrained(folder)
+    left, right = (open_model(parse_source(str(path))) for path in (tiny_bert_folder, folder))
+    comparison = compare_models(left, right)
+    section = drafted(models, Subject(left.with_formulas(), comparison=comparison))
+    assert [figure.picture for figure in each(section, Figure)] == ["change"]
+    layers = {row[0]: row for row in rows(table(section, "changed-modules"))}
+    changes = [
+        one.change
+        for one in comparison.tensors
+        if one.change is not None and one.name.startswith("encoder.layer.1.")
+    ]
+    share = hypot(*(c.difference_norm for c in changes)) / hypot(*(c.left_norm for c in changes))
+    assert layers["encoder.layer.1"][1] == f"{share:.2g}"
+    assert layers["embeddings"][1] == "0"
+    kinds = [row[0] for row in rows(table(section, "changed-kinds"))]
+    assert "attention.self.query.weight" in kinds
+    assert all("encoder.layer.1." in row[0] for row in rows(table(section, "changed")))
