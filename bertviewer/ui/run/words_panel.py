@@ -60,7 +60,8 @@ class WordsPanel(RunView[RunResults[Predictions | None]]):
         super().__init__(workspace)
         self._title = named(ElidedLabel(), "predictionTitle")
         self._masks = QWidget()
-        self._mask_buttons = hbox(parent=self._masks, spacing=4)
+        self._mask_row = hbox(parent=self._masks, spacing=4)
+        self._mask_buttons: list[QToolButton] = []
         self._shown_masks: tuple[int, ...] | None = None
         self._hint = named(ElidedLabel(), "predictionHint")
         self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
@@ -158,16 +159,19 @@ class WordsPanel(RunView[RunResults[Predictions | None]]):
         self._masks.setVisible(bool(places))
         if places != self._shown_masks:
             self._shown_masks = places
-            while (item := self._mask_buttons.takeAt(0)) is not None:
+            while (item := self._mask_row.takeAt(0)) is not None:
                 if (widget := item.widget()) is not None:
+                    widget.hide()
                     widget.deleteLater()
-            self._mask_buttons.addWidget(QLabel(self.tr("Mask at token")))
+            self._mask_buttons = []
+            self._mask_row.addWidget(QLabel(self.tr("Mask at token")))
             for place in places[:MAX_MASKS]:
                 tip = self.tr("Select the mask at token {0}").format(place)
                 button = tool_button("", str(place), tip, is_checkable=True)
                 button.clicked.connect(partial(self._select, place))
-                self._mask_buttons.addWidget(button)
-        for button, place in zip(self._masks.findChildren(QToolButton), places, strict=False):
+                self._mask_row.addWidget(button)
+                self._mask_buttons.append(button)
+        for button, place in zip(self._mask_buttons, places, strict=False):
             button.setChecked(place == self.workspace.selection.token)
 
     def _select(self, place: int, _checked: bool = False) -> None:

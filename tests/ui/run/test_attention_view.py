@@ -41,14 +41,6 @@ def view(demo_view: MakeView) -> ViewHarness:
     return view
 
 
-@pytest.fixture
-def compared(view: ViewHarness) -> ViewHarness:
-    """Return the view with ``B`` as the baseline and ``A`` as the current run."""
-    view.keep()
-    view.run(A)
-    return view
-
-
 def heads(view: ViewHarness) -> HeadsChart:
     return view.chart("headGrid", HeadsChart)
 
@@ -229,16 +221,18 @@ def test_any_stored_scale_is_read(stored: object) -> None:
     RootScaleCheck().deleteLater()
 
 
-def test_two_runs_side_by_side(compared: ViewHarness) -> None:
-    b, a = compared.charts("headGrid", HeadsChart)
+def test_two_runs_side_by_side(view: ViewHarness) -> None:
+    view.keep()
+    view.run(A)
+    b, a = view.charts("headGrid", HeadsChart)
     assert b.values == pytest.approx(eager_attention(A)[2], abs=1e-5)
     assert a.values == pytest.approx(eager_attention(B)[2], abs=1e-5)
     assert b.levels == a.levels == (0.0, max(np.max(a.values), np.max(b.values)))
-    b_head, a_head = compared.charts("headPlot", GridChart)
+    b_head, a_head = view.charts("headPlot", GridChart)
     assert b_head.values == pytest.approx(eager_attention(A)[2][0], abs=1e-5)
     assert a_head.levels == b_head.levels
     both = [entropies(eager_attention(text)[2])[0] for text in (A, B)]
-    assert any("H {:.3f} (A {:.3f}) nats".format(*both) in text for text in compared.texts())
+    assert any("H {:.3f} (A {:.3f}) nats".format(*both) in text for text in view.texts())
 
 
 def test_difference_of_the_same_tokens(view: ViewHarness) -> None:

@@ -19,6 +19,7 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.jobs import model_jobs
+from bertviewer.ui.jobs.model_jobs import Ran
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.predictions_view import offered_heads
 from bertviewer.ui.run.words_panel import WordsPanel
@@ -150,16 +151,27 @@ def test_layers_of_the_lens_and_the_tree_follow_each_other(view: ViewHarness, qt
 
 
 def test_each_mask_has_a_button(view: ViewHarness) -> None:
+    first = view.workspace.runs.current
+    assert first is not None
     view.run("the [MASK] sat on the [MASK]")
-    assert view.place.token == 2
-    buttons = view.find(WordsPanel).findChildren(QToolButton)
-    masks = {button.text(): button for button in buttons if button.text().isdigit()}
-    assert sorted(masks) == ["2", "6"]
-    masks["6"].click()
+
+    def masks() -> dict[str, QToolButton]:
+        buttons = view.find(WordsPanel).findChildren(QToolButton)
+        return {button.text(): button for button in buttons if button.text().isdigit()}
+
+    def checked() -> list[str]:
+        return [text for text, button in masks().items() if button.isChecked()]
+
+    assert sorted(masks()) == ["2", "6"]
+    assert (view.place.token, checked()) == (2, ["2"])
+    masks()["6"].click()
     view.settle()
-    assert view.place.token == 6
     assert view.text("predictionTitle") == "Predicted at [MASK] (6)"
-    assert [name for name, button in masks.items() if button.isChecked()] == ["6"]
+    assert (view.place.token, checked()) == (6, ["6"])
+    view.workspace.show_run(Ran(first, None))
+    view.view.refresh()  # before the event loop deletes the other buttons
+    assert masks()["3"].isChecked()
+    view.settle()
 
 
 @pytest.mark.parametrize("text", ["a test [MASK] on the mat", "the mat a [MASK] test"])

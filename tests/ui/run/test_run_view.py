@@ -19,9 +19,13 @@ from bertviewer.ui.run import jobs
 from bertviewer.ui.state.pages import Page
 from bertviewer.ui.widgets.progress_bar import ProgressBar
 from tests.ui.run.conftest import MakeView
-from tests.ui.run.view_harness import PanelHarness, ViewHarness
+from tests.ui.run.view_harness import PanelHarness, RunHarness, ViewHarness
 
 TEXT = "the cat sat on the mat"
+
+
+def no_request(_view: RunHarness) -> None:
+    """Do nothing: the view computes by itself."""
 
 
 class ViewCase(Struct, frozen=True):
@@ -37,14 +41,14 @@ class ViewCase(Struct, frozen=True):
     page: Page
     plot: str
     job: tuple[Any, str]
-    ask: Callable[[ViewHarness], object] = lambda _: None
+    ask: Callable[[RunHarness], None] = no_request
 
 
-def choose_content(view: ViewHarness) -> None:
+def choose_content(view: RunHarness) -> None:
     view.find(QComboBox, "tokenClassChoice").setCurrentText("content")
 
 
-def show_all_layers(view: ViewHarness) -> None:
+def show_all_layers(view: RunHarness) -> None:
     view.find(QToolButton, "allLayers").click()
 
 
@@ -142,24 +146,28 @@ def test_a_run_from_a_file_can_be_run_here(view: ViewHarness, case: ViewCase) ->
 
 
 @pytest.mark.parametrize(
-    ("page", "task"),
+    ("page", "task", "ask"),
     [
-        (Page.LAYERS, "base"),
-        (Page.ATTENTION, "base"),
-        (Page.HISTOGRAM, "base"),
-        (Page.PREDICTIONS, "pretraining"),
+        (Page.LAYERS, "base", choose_content),
+        (Page.ATTENTION, "base", show_all_layers),
+        (Page.HISTOGRAM, "base", no_request),
+        (Page.PREDICTIONS, "pretraining", no_request),
     ],
 )
 def test_a_hidden_view_keeps_nothing_of_a_replaced_run(
     panel: PanelHarness,
     open_model: Callable[..., object],
     tiny_bert_folder: Path,
+    *,
     page: Page,
     task: str,
+    ask: Callable[[RunHarness], None],
 ) -> None:
     open_model(tiny_bert_folder, task)
     panel.bring(page)
     run = panel.run("the cat [MASK] on the mat", "this is a test")
+    ask(panel)
+    panel.settle()
     replaced = weakref.ref(run.run.hidden_states[0])
     del run
     assert replaced() is not None
