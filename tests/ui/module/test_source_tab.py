@@ -20,8 +20,16 @@ from bertviewer.ui.widgets.find_bar import FindBar
 from tests.core.opened import plain
 from tests.ui.direct_worker import show_architecture
 from tests.ui.finding import find
-from tests.ui.module.source_in_sight import CODE
 from tests.ui.run.view_harness import made_up_tree
+
+CODE = '''@decorated
+class Kind(Base):
+    """Two
+    lines."""
+
+    def run(self, x):
+        return x @ 2  # why
+'''
 
 
 def test_spans_by_kind_of_token() -> None:

@@ -184,6 +184,18 @@ def test_nothing_fits(demo_window: MainWindow, type_in: Type, qtbot: QtBot) -> N
     assert is_open(demo_window)
 
 
+def test_return_waits_for_the_first_results(
+    demo_window: MainWindow, type_in: Type, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_in("")
+    monkeypatch.setattr("bertviewer.ui.palette.popup.SLICE", 1e-5)  # seconds
+    find(demo_window, QLineEdit, "paletteEdit").setText("layer 3 query")
+    assert find(demo_window, PalettePopup).is_searching
+    press(demo_window, qtbot, Qt.Key.Key_Return)
+    path = demo_window.workspace.selection.place.path
+    assert path == "encoder.layer.3.attention.self.query"
+
+
 def test_the_keys_go_back_where_they_were(
     demo_window: MainWindow, type_in: Type, qtbot: QtBot
 ) -> None:
