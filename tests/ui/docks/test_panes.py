@@ -31,10 +31,10 @@ RIGHT, BOTTOM = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.BottomD
 class Harness:
     """A window with a field in each pane and in the middle."""
 
-    def __init__(self, qtbot: QtBot) -> None:
+    def __init__(self, qtbot: QtBot, width: int = 1360) -> None:
         self.window = QMainWindow()
         qtbot.addWidget(self.window)
-        self.window.resize(1360, 860)
+        self.window.resize(width, 860)
         self.middle = QWidget()
         self.fields = {name: QLineEdit() for name in (*NAMES, "middle")}
         QVBoxLayout(self.middle).addWidget(self.fields["middle"])
@@ -224,6 +224,37 @@ def test_a_new_run_opens_and_enlarges_its_pane(harness: Harness, qtbot: QtBot) -
         harness.panes.set_run_open(False)
         qtbot.waitUntil(lambda: run.height() <= run.minimumSizeHint().height())
         harness.panes.toggle("run")
+
+
+def test_a_layout_is_restored_as_far_as_it_suits_the_window(qtbot: QtBot) -> None:
+    def next_window(before: Harness, width: int) -> Harness:
+        """Return a window with the layout and the choices of another one."""
+        layout = before.window.saveState(1)
+        after = Harness(qtbot, width)
+        after.panes.restore(
+            lambda: after.window.restoreState(layout, 1),
+            before.panes.moved,
+            dict(before.panes.overrides),
+        )
+        QApplication.processEvents()
+        return after
+
+    narrow = next_window(Harness(qtbot, 1440), 1000)
+    assert narrow.shown == {"middle", "structure", "run"}
+    for _ in range(2):  # opened for a moment
+        narrow.panes.toggle("module")
+    wide = next_window(narrow, 2560)
+    assert wide.shown == {"middle", *NAMES}
+    wide.panes.toggle("module")
+    wide.panes.set_run_open(True)
+    again = next_window(wide, 2560)
+    assert again.shown == {"middle", "structure", "run"}
+    # The layout has moved the run, and not the user.
+    for is_open, area in ((False, BOTTOM), (True, RIGHT)):
+        again.panes.set_run_open(is_open)
+        assert again.window.dockWidgetArea(again.dock("run")) == area
+    narrow.panes.undock("structure")
+    assert next_window(narrow, 1000).dock("structure").isFloating()
 
 
 @pytest.mark.parametrize(

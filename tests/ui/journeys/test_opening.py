@@ -1,7 +1,6 @@
 """Journeys that open a model: from the start page, after errors, and with pickled weights."""
 
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,6 @@ from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file
 
 from bertviewer.core.pickles import consent
-from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.util.progress import Progress
-from bertviewer.ui.jobs import model_jobs
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.settings.settings import recent_names
 from bertviewer.ui.shell.main_window import MainWindow
@@ -62,24 +58,6 @@ def test_a_card_opens_its_model_and_the_start_page_leads_back(
     assert back.text() == "Back to bert-large-uncased"
     back.click()
     assert (window.welcome.isVisible(), tree.isVisible()) == (False, True)
-    settle(window, worker, qtbot)
-
-
-def test_opening_can_be_cancelled(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    started, goes_on = threading.Event(), threading.Event()
-
-    def wait(_source: ModelSource, progress: Progress) -> None:
-        started.set()
-        while not goes_on.wait(0.005):
-            progress(0, 0, "waiting")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_jobs, "open_model_job", wait)
-        button(window, "model-bert-base-uncased").click()
-        assert started.wait(OPEN_TIMEOUT / 1000)
-    find(window, QPushButton, "loadingCancel").click()
-    qtbot.waitUntil(lambda: button(window, "model-demo").isVisible(), timeout=OPEN_TIMEOUT)
-    assert window.workspace.architecture is None
     settle(window, worker, qtbot)
 
 

@@ -214,16 +214,6 @@ def test_a_run_is_cancelled_within_the_forward_pass(
     assert all(len(module.calls) == 1 for module in modules)
 
 
-def test_repeated_clicks_on_run_start_one_run(demo_window: MainWindow, settle: Settle) -> None:
-    runs: list[object] = []
-    demo_window.workspace.runs.run_changed.connect(lambda: runs.append(1))
-    demo_window.set_sentence("a test", None)
-    for _ in range(20):
-        find(demo_window, QPushButton, "runButton").click()
-    settle()
-    assert len(runs) == 1
-
-
 def test_another_model_that_is_opened_during_a_run_wins(
     demo_window: MainWindow, settle: Settle, tmp_path: Path, qtbot: QtBot
 ) -> None:

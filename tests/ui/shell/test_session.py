@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from PySide6.QtCore import QByteArray, QRect, QSettings, Qt
-from PySide6.QtWidgets import QLabel, QLineEdit, QTabWidget, QToolButton, QTreeView
+from PySide6.QtCore import QByteArray, QSettings
+from PySide6.QtWidgets import QLabel, QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -25,7 +25,6 @@ from bertviewer.ui.jobs import model_jobs
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.run.run_area import MIN_OPEN_HEIGHT
 from bertviewer.ui.settings.settings import note_start, recent_names, remember, set_opens_last
-from bertviewer.ui.shell import main_window
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.shell.session import (
     LAYOUT_VERSION,
@@ -232,61 +231,6 @@ def test_the_next_window_shrinks_the_pane_of_the_run(
     run = other.panes.dock("run")
     qtbot.waitUntil(lambda: run.height() == run.minimumSizeHint().height())
     assert run.height() < MIN_OPEN_HEIGHT
-
-
-def test_a_layout_of_a_large_screen_is_fitted_to_a_small_one(start: Start, open_demo: Open) -> None:
-    window, _ = start()
-    window.resize(1440, 900)
-    open_demo(window)
-    assert window.panes.dock("module").isVisible()
-    window.close()
-    other, _ = start()  # on the screen of the tests, which has 800 pixels
-    open_demo(other)
-    assert not other.panes.dock("module").isVisible()
-    assert other.panes.dock("structure").isVisible()
-
-
-def test_a_pane_is_hidden_if_the_user_closed_it_and_not_for_lack_of_room(
-    start: Start, open_demo: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(main_window, "available", lambda _: QRect(0, 0, 2560, 1440))
-
-    def next_window(width: int) -> MainWindow:
-        window, _ = start()
-        window.resize(width, 1000)
-        open_demo(window)
-        return window
-
-    narrow = next_window(1024)
-    for _ in range(2):
-        narrow.panes.toggle("module")
-    narrow.close()
-    wide = next_window(2560)
-    assert wide.panes.dock("module").isVisible()
-    find(wide, QToolButton, "moduleToggle").click()
-    wide.panes.set_run_open(True)
-    right, run = Qt.DockWidgetArea.RightDockWidgetArea, wide.panes.dock("run")
-    assert wide.dockWidgetArea(run) == right
-    wide.close()
-    again = next_window(2560)
-    button, module = find(again, QToolButton, "moduleToggle"), again.panes.dock("module")
-    assert (module.isVisible(), button.isChecked()) == (False, False)
-    button.click()
-    assert (module.isVisible(), button.isChecked()) == (True, True)
-    # What Qt's layout moves was not moved by the user.
-    again.panes.set_run_open(True)
-    assert again.dockWidgetArea(again.panes.dock("run")) == right
-
-
-def test_an_invalid_layout_is_ignored(start: Start, open_demo: Open) -> None:
-    window, _ = start()
-    open_demo(window)
-    window.close()
-    text = str(QSettings().value(SETTING))
-    QSettings().setValue(SETTING, text.replace('"layout": "', '"layout": "AAAA'))
-    other, _ = start()
-    open_demo(other)
-    assert find(other, QTreeView, "moduleTree").isVisible()
 
 
 def test_the_last_model_is_opened_if_wanted_and_if_it_exists(start: Start, tmp_path: Path) -> None:
