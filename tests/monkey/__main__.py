@@ -1,6 +1,6 @@
 """Tries to break a window: ``python -m tests.monkey [--minutes N] [--seed S] [--model NAME]``.
 
-The acts follow from the seed; what they meet depends on how fast the machine is.
+The acts are determined by the seed, their timing by the speed of the machine.
 """
 
 import argparse
@@ -36,22 +36,22 @@ from bertviewer.ui.app.application import configure, leave, make_window
 from bertviewer.ui.jobs.worker import Worker
 from bertviewer.ui.shell.session import Session
 from tests.monkey.acts import ACTS
-from tests.monkey.truths import untrue
+from tests.monkey.contradictions import contradictions
 
 T = TypeVar("T")
 W = TypeVar("W", bound=QWidget)
 PRESETS = ("demo", "bert-base-uncased", "gpt2", "albert-base-v2")
 GAP = 1.0
-"""Seconds of work that the window may not answer; by the clock it may be ten times that."""
+"""CPU seconds for which the window may not respond; ten times as many by the clock."""
 SAVED = ("", "a.pdf", "a.csv", "a.svg", "a.png", "a.json", "a.bertviewer", "nowhere/a.pdf")
-PATIENCE = 120.0  # seconds that the worker may take to its end
+PATIENCE = 120.0  # seconds within which the worker must end
 REST_EVERY = 15  # acts
-NO_MATTER = ("This plugin does not support",)
-"""Of Qt's messages: what a screen that is not there cannot do."""
+IGNORED = ("This plugin does not support",)
+"""Messages of Qt about the offscreen platform."""
 
 
 class Monkey:
-    """A window, a generator of acts, and what went wrong."""
+    """A window, a random generator of acts, and the faults that were found."""
 
     def __init__(self, seed: int, folder: Path, model: str | None = None) -> None:
         self.random = random.Random(seed)
@@ -70,23 +70,23 @@ class Monkey:
         return self.random.choice(things)
 
     def say(self, text: str) -> None:
-        """Note what is done, before it is."""
+        """Log an act before it is done."""
         self.last.append(text)
 
     def fault(self, text: str) -> None:
-        """Note what went wrong."""
+        """Record a fault with the latest acts."""
         acts = "\n  ".join(self.last)
         self.faults.append(f"{text}\nseed {self.seed}, after\n  {acts}")
 
     def widget(self, kind: type[W]) -> W | None:
-        """Return a widget of that kind that can be seen, of the window in front."""
+        """Return a visible widget of that kind in the front window."""
         shown = [w for w in QApplication.topLevelWidgets() if w.isVisible()]
         front = QApplication.activeModalWidget() or self.choose([*shown, self.window, self.window])
         found = [w for w in front.findChildren(kind) if w.isVisible() and w.isEnabled()]
         return self.choose(found) if found else None
 
     def restart(self) -> None:
-        """Close the window, whatever goes on, and start another one with the same settings."""
+        """Close the window at any moment, and start another one with the same settings."""
         self.window.close()
         if not self.worker.stop(PATIENCE) or not self.window.run_area.bar.stop(PATIENCE):
             self.fault("a thread did not end with its window")
@@ -104,7 +104,7 @@ class Monkey:
         self.window.open_named(self.models[0])
 
     def play(self, seconds: float, acts: int | None = None) -> None:
-        """Do so many acts, or for so long, or until something went wrong."""
+        """Do acts until the time or their number is reached, or a fault is found."""
         until, done = time.monotonic() + seconds, 0
         with self._watched():
             while time.monotonic() < until and done != acts and not self.faults:
@@ -113,7 +113,7 @@ class Monkey:
                 act(self)
                 self.wait(self.choose((0, 0, 0.01, 0.05, 0.3)))
                 self._look_at_dialogs()
-                self._look_at_truths()
+                self._look_for_contradictions()
                 done += 1
                 if done % REST_EVERY == 0:
                     self.rest()
@@ -121,7 +121,7 @@ class Monkey:
         sys.stdout.write(f"seed {self.seed}: {done} acts\n")
 
     def wait(self, seconds: float) -> None:
-        """Let the window work."""
+        """Process events."""
         until = time.monotonic() + seconds
         QApplication.processEvents()
         while time.monotonic() < until:
@@ -129,7 +129,7 @@ class Monkey:
             time.sleep(0.002)
 
     def rest(self) -> None:
-        """Wait for the end of all that goes on, and see whether what is shown is what is so."""
+        """Wait until all jobs have ended, and look for contradictions."""
         until, workspace = time.monotonic() + PATIENCE, self.window.workspace
         while not self._is_at_rest():
             self.wait(0.02)
@@ -139,20 +139,20 @@ class Monkey:
                 return
         self.wait(0.1)
         self._look_at_dialogs()
-        self._look_at_truths()
+        self._look_for_contradictions()
 
     def _is_at_rest(self) -> bool:
         workspace = self.window.workspace
         is_working = self.worker.busy or workspace.jobs.activity
         return not is_working and not workspace.deferred.pending
 
-    def _look_at_truths(self) -> None:
+    def _look_for_contradictions(self) -> None:
         if self._is_at_rest():
-            for text in untrue(self.window):
+            for text in contradictions(self.window):
                 self.fault(text)
 
     def _look_at_dialogs(self) -> None:
-        """Close menus and most dialogs again; one of an error inside the program is a fault."""
+        """Close menus and most dialogs; that of an internal error is a fault."""
         while (popup := QApplication.activePopupWidget()) is not None:
             popup.close()
         for window in QApplication.topLevelWidgets():
@@ -170,7 +170,7 @@ class Monkey:
 
     def _on_beat(self) -> None:
         self._note_beat()
-        # A menu of a button holds up whoever pressed it until it is closed.
+        # The menu of a button blocks its caller until it is closed.
         if isinstance(menu := QApplication.activePopupWidget(), QMenu):
             actions = [
                 each
@@ -190,14 +190,14 @@ class Monkey:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Have exceptions, Qt's warnings and a window that does not answer be faults."""
+        """Record exceptions, Qt's warnings and an unresponsive window as faults."""
 
         def on_exception(*args: Any) -> None:
             self.fault("".join(traceback.format_exception(*args)))
 
         def on_message(kind: QtMsgType, _context: object, text: str) -> None:
             is_bad = kind not in (QtMsgType.QtDebugMsg, QtMsgType.QtInfoMsg)
-            if is_bad and not any(word in text for word in NO_MATTER):
+            if is_bad and not any(word in text for word in IGNORED):
                 self.fault(f"Qt says: {text}\n" + "".join(traceback.format_stack(limit=8)))
 
         over, main = threading.Event(), threading.get_ident()
@@ -208,9 +208,7 @@ class Monkey:
                 late, work = time.monotonic() - beat, time.clock_gettime(self._clock) - worked
                 if work > self.gap or late > 10 * self.gap:
                     stack = "".join(traceback.format_stack(sys._current_frames()[main]))
-                    self.fault(
-                        f"the window has not answered for {late:.1f} s, {work:.1f} of work\n{stack}"
-                    )
+                    self.fault(f"no response for {late:.1f} s, {work:.1f} s of work\n{stack}")
                     self._note_beat()
 
         hook, sys.excepthook = sys.excepthook, on_exception
@@ -230,7 +228,7 @@ class Monkey:
 
 
 def _folders(folder: Path) -> Iterator[str]:
-    """Write small models, whole and broken ones, and return what opens each."""
+    """Write small models, intact and damaged, and return their names."""
     from bertviewer.core.building.backend import torch, transformers
 
     config = transformers.BertConfig(
@@ -255,7 +253,7 @@ def _folders(folder: Path) -> Iterator[str]:
 
 
 def _answer_dialogs(monkey: Callable[[], Monkey], folder: Path) -> None:
-    """Have dialogs for files answer by themselves: the system's would hold everything up."""
+    """Answer file dialogs, which would block."""
 
     def saved(*_: object, **__: object) -> tuple[str, str]:
         name = monkey().choose(SAVED)
@@ -270,13 +268,13 @@ def _answer_dialogs(monkey: Callable[[], Monkey], folder: Path) -> None:
 
 
 def main() -> None:
-    """Play for some minutes, and say what went wrong."""
+    """Play for some minutes, and print the faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.monkey", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--acts", type=int)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--model", help="open no other than this")
-    parser.add_argument("--gap", type=float, default=GAP, help="seconds without an answer")
+    parser.add_argument("--model", help="open only this model")
+    parser.add_argument("--gap", type=float, default=GAP, help="seconds without a response")
     options = parser.parse_args()
     faulthandler.enable()
     with tempfile.TemporaryDirectory() as name:

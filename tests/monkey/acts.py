@@ -1,4 +1,4 @@
-"""What the monkey does: each act takes the monkey and says what it did."""
+"""Acts of the monkey: each is a function that returns a description."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -46,10 +46,10 @@ LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 
 
 def action(monkey: "Monkey") -> str:
-    """Do one thing of the table of actions, if it can be done now."""
+    """Do an action of the window, unless it is disabled."""
     entry = monkey.choose(monkey.window.action_set.entries)
     if entry.name == "quit" or disabled_reason(entry, monkey.window.workspace):
-        return f"{entry.name}, which cannot be done"
+        return f"{entry.name}, which is disabled"
     if isinstance(entry, Action):
         monkey.say(entry.name)
         entry.call()
@@ -64,7 +64,7 @@ def action(monkey: "Monkey") -> str:
 
 
 def open_model(monkey: "Monkey") -> str:
-    """Open a model, in whatever is going on."""
+    """Open a model."""
     name = monkey.choose(monkey.models)
     monkey.window.open_named(name)
     return name
@@ -131,7 +131,7 @@ def _turn_wheel(
 
 
 def press_keys(monkey: "Monkey") -> str:
-    """Press keys where the focus is, or in a widget that takes them."""
+    """Press keys in the widget with the focus, or in another one."""
     widget = QApplication.focusWidget()
     if widget is None or monkey.random.random() < 0.3:
         widget = monkey.widget(QAbstractScrollArea)
@@ -163,7 +163,7 @@ def type_text(monkey: "Monkey") -> str:
 
 
 def choose_in_box(monkey: "Monkey") -> str:
-    """Choose in a box, or another page of tabs, or a cell."""
+    """Choose an entry of a combo box, a tab, or a cell."""
     kinds: tuple[type[QWidget], ...] = (QComboBox, QTabWidget, QAbstractItemView)
     widget = monkey.widget(monkey.choose(kinds))
     if widget is None:
@@ -182,26 +182,26 @@ def choose_in_box(monkey: "Monkey") -> str:
 
 
 def resize(monkey: "Monkey") -> str:
-    """Give the window another size."""
+    """Resize the window."""
     size = monkey.choose(SIZES)
     monkey.window.resize(QSize(*size))
     return repr(size)
 
 
 def cancel(monkey: "Monkey") -> str:
-    """Cancel whatever goes on."""
+    """Cancel the running job."""
     monkey.window.workspace.jobs.cancel()
     return ""
 
 
 def close_and_open(monkey: "Monkey") -> str:
-    """Close the window in whatever is going on, and start anew with what it remembered."""
+    """Close the window, and start again with its session."""
     monkey.restart()
     return ""
 
 
 def name_of(widget: QWidget) -> str:
-    """Return what a widget is called in a report."""
+    """Return the name of a widget for a report."""
     return f"{type(widget).__name__} {widget.objectName()!r} in {widget.window().objectName()!r}"
 
 
@@ -209,4 +209,4 @@ ACTS: dict[Callable[["Monkey"], str], int] = {
     action: 25, click: 40, press_keys: 15, type_text: 12, choose_in_box: 15, select: 8,
     run: 8, open_model: 4, resize: 3, cancel: 2, close_and_open: 1,
 }  # fmt: skip
-"""Each with how often it comes, beside the others."""
+"""Their relative frequencies."""

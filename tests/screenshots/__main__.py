@@ -1,9 +1,9 @@
 """Takes pictures of the window: ``python -m tests.screenshots [FOLDER [CHAPTER …]]``.
 
-Without a folder these are the README's. With one it is a gallery of every tab, view, dialog and
-state, in both themes, on all sizes of screens, with models of several families, and an
-``index.html`` to look through; ``tests/screenshots/gallery.py`` is the table of them. Each chapter
-is a process of its own in a real X window. Needs Xvfb, and openbox as the window manager.
+Without a folder these are the README's. With a folder it is a gallery of every tab, view, dialog
+and state, in both themes and several sizes, with models of several families, and an
+``index.html``; ``tests/screenshots/gallery.py`` lists them. Each chapter runs in a separate
+process with a real X window. Needs Xvfb and the window manager openbox.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Take the README's pictures, or a gallery."""
     names = [chapter.name for chapter in CHAPTERS]
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, help="where the gallery goes")
+    parser.add_argument("folder", nargs="?", type=Path, help="folder for the gallery")
     parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help=", ".join(names))
     options = parser.parse_args(arguments)
     folder: Path | None = options.folder
@@ -56,7 +56,7 @@ def _shrink(picture: Path) -> None:
 
 
 def _take(chapter: Chapter, folder: Path) -> int:
-    """Take a chapter in a process that has a screen, settings and a cache of its own."""
+    """Take a chapter in a process with a separate screen, settings and cache."""
     width, height = chapter.screen
     code = f"from tests.screenshots.taking import take; take({chapter.name!r}, {str(folder)!r})"
     with (

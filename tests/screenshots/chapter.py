@@ -1,4 +1,4 @@
-"""What pictures there are to take, as plain data."""
+"""Pictures to take, as plain data."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tests.screenshots.guide import Guide
 
 Step = Callable[["Guide"], None]
-"""Something that a person does, or that happens to one."""
+"""An action of the user, or an event."""
 Size = tuple[int, int]
 
 USUAL: Size = (1440, 900)
@@ -17,7 +17,7 @@ BOTH = ("light", "dark")
 
 
 class Picture(Struct, frozen=True):
-    """What is to be seen: how one gets there, in which themes, in windows of which sizes."""
+    """The steps that lead to a state, and the themes and window sizes to show it in."""
 
     name: str
     steps: tuple[Step, ...] = ()
@@ -26,7 +26,7 @@ class Picture(Struct, frozen=True):
 
 
 class Chapter(Struct, frozen=True):
-    """Pictures that are taken one after the other, of one window on one screen."""
+    """Pictures of one window on one screen, taken in order."""
 
     name: str
     pictures: tuple[Picture, ...]
@@ -36,7 +36,7 @@ class Chapter(Struct, frozen=True):
     is_numbered: bool = True
 
     def files(self) -> Iterator[tuple[Picture, Size, str, str]]:
-        """Yield each picture with a size, a theme, and the name of its file."""
+        """Yield each picture with a size, a theme and its file name."""
         for number, picture in enumerate(self.pictures, 1):
             for size in picture.sizes:
                 for theme in picture.themes:

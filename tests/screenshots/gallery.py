@@ -1,4 +1,4 @@
-"""The table of all pictures: what is done, and what is to be seen of it."""
+"""Table of all pictures: names, steps, themes and sizes."""
 
 from PySide6.QtCore import Qt
 
@@ -49,7 +49,7 @@ TOKENIZER = "the tokenizer of demo was not read: it takes too much memory or tim
 MEMORY = "there is not enough memory to look at the attention of layer 3: it takes 12.4 GB"
 LIGHT = ("light",)
 SMALL = (1200, 760)
-"""Small enough for letters to be read where a picture is shown at half its size."""
+"""Letters are legible in a picture that is shown at half its size."""
 SIZES = ((1024, 700), (1280, 720), (1366, 768), USUAL, (1920, 1080), (2560, 1440))
 
 DEMO = (opened("demo"), ran(BANK), at(ATTENTION, token=2, head=8))

@@ -1,4 +1,4 @@
-"""Goes through a window as a person does, and takes a picture at each stop."""
+"""Window of a chapter: does steps in it, and takes pictures."""
 
 import sys
 import time
@@ -17,20 +17,20 @@ from tests.screenshots.chapter import Size
 
 TIMEOUT = 180.0
 REST = 0.6
-"""Seconds that nothing is to happen in before a picture is taken: animations end, tips go."""
+"""Seconds before a picture, in which animations end and tooltips disappear."""
 
 Found = TypeVar("Found", bound=QObject)
 
 
 class HeldWorker(Worker):
-    """A worker whose next job can be kept from its work, or made to fail."""
+    """A worker whose next job can be delayed or made to fail."""
 
     def __init__(self) -> None:
         super().__init__()
         self.before_next: Callable[[Progress], None] | None = None
 
     def start(self, work: Callable[[Progress], Any], *ends: Any, **named: Any) -> Job:
-        """Start a job after what is to come before it."""
+        """Start a job, after ``before_next``."""
         before, self.before_next = self.before_next, None
         if before is None:
             return super().start(work, *ends, **named)
@@ -43,7 +43,7 @@ class HeldWorker(Worker):
 
 
 class Guide:
-    """A window, what is done to it, and pictures of it as it stands on the screen."""
+    """A window, the steps that are done in it, and pictures of it on the screen."""
 
     def __init__(self, application: QApplication, folder: Path) -> None:
         self.application, self.folder = application, folder
@@ -53,13 +53,13 @@ class Guide:
         self.workspace = self.window.workspace
         self.is_held = False
         self.ends: list[Callable[[], object]] = []
-        """What is to be done once the picture is taken."""
+        """Called after the picture."""
         self.last: list[Callable[[], object]] = []
-        """What is to be done once the chapter is taken."""
+        """Called after the chapter."""
         self.window.show()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Let the window work until something is so."""
+        """Process events until a condition holds."""
         deadline = time.monotonic() + TIMEOUT
         while not condition():
             if time.monotonic() > deadline:
@@ -68,7 +68,7 @@ class Guide:
             time.sleep(0.005)
 
     def rest(self) -> None:
-        """Wait until all is drawn, and nothing goes on but what is held."""
+        """Wait until everything is drawn, and no job runs except one that is held."""
         until = time.monotonic() + REST
         self.wait(
             lambda: (
@@ -78,26 +78,26 @@ class Guide:
         )  # fmt: skip
 
     def find(self, kind: type[Found], name: str) -> Found:
-        """Return what has this name in the window."""
+        """Return the child of the window with this name."""
         found = self.window.findChild(kind, name)
         if found is None:
             raise LookupError(name)
         return found
 
     def resize(self, size: Size) -> None:
-        """Give the window itself, without its frame, a size."""
+        """Resize the window without its frame."""
 
         def is_there() -> bool:
             if (self.window.width(), self.window.height()) == size:
                 return True
-            # Once more: a wide window is arranged otherwise, and can then be narrower still.
+            # Again: a wide window is arranged differently, and can then become narrower.
             self.window.resize(*size)
             return False
 
         self.wait(is_there)
 
     def picture(self, file: str) -> None:
-        """Save what is to be seen of the window and of all that it has opened."""
+        """Save a picture of the window and all its dialogs and menus."""
         self.rest()
         place = QRect()
         for widget in self.application.topLevelWidgets():
@@ -109,14 +109,14 @@ class Guide:
         self._save(grabbed.save(str(self.folder / file)), file)
 
     def plain_picture(self, file: str) -> None:
-        """Save the open dialog, or else the window, without what the desktop draws around it."""
+        """Save the open dialog, or else the window, without a frame."""
         self.rest()
         widgets = self.application.topLevelWidgets()
         dialogs = [each for each in widgets if isinstance(each, QDialog) and each.isVisible()]
         self._save((*dialogs, self.window)[0].grab().save(str(self.folder / file)), file)
 
     def tidy(self) -> None:
-        """Have the window as it was before the last picture's steps."""
+        """Undo the steps of the last picture."""
         while popup := QApplication.activePopupWidget():
             popup.close()
         for widget in self.application.topLevelWidgets():

@@ -1,4 +1,4 @@
-"""What goes on while a picture is taken, and what goes wrong: verbs of the gallery's table."""
+"""Steps of the gallery with jobs that are running or fail."""
 
 import resource
 import time
@@ -9,7 +9,7 @@ from tests.screenshots.guide import Guide
 
 
 def going_on(step: Step) -> Step:
-    """Begin something that takes longer than the picture."""
+    """Start something that lasts longer than the picture."""
 
     def begin(guide: Guide) -> None:
         guide.is_held = True
@@ -20,7 +20,7 @@ def going_on(step: Step) -> Step:
 
 
 def held(step: Step, done: int, total: int, label: str) -> Step:
-    """Begin something, and have it go on for the length of the picture."""
+    """Start something, and show this progress until the picture is taken."""
 
     def wait(progress: Progress) -> None:
         while True:  # until it is cancelled
@@ -35,7 +35,7 @@ def held(step: Step, done: int, total: int, label: str) -> Step:
 
 
 def failing(step: Step, error: Exception) -> Step:
-    """Begin something that goes wrong."""
+    """Start something that fails."""
 
     def fail(_: Progress) -> None:
         raise error
@@ -48,7 +48,7 @@ def failing(step: Step, error: Exception) -> Step:
 
 
 def on_a_full_disk(step: Step) -> Step:
-    """Do something while no file may be longer than 4 KB."""
+    """Do something while no file can be longer than 4 KB."""
 
     def begin(guide: Guide) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

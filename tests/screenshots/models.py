@@ -1,4 +1,4 @@
-"""Models that no preset is: families, sizes and names that a window has to hold."""
+"""Models of the gallery that are no presets: other families, sizes and names."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SMALL_BERT = {
 
 
 def configured(name: str, **config: Any) -> Callable[[Path], Path]:
-    """Return what makes a folder of that name with a configuration."""
+    """Return a function that writes a configuration into a folder of that name."""
 
     def make(folder: Path) -> Path:
         own = folder / name
@@ -44,7 +44,7 @@ moe = configured(
 
 
 def names_alone(folder: Path) -> Path:
-    """Write a file of tensors that no configuration explains."""
+    """Write a file of tensors without a configuration."""
     from safetensors.torch import save_file
 
     from bertviewer.core.building.backend import torch
@@ -61,7 +61,7 @@ def names_alone(folder: Path) -> Path:
 
 
 def lacking(folder: Path) -> Path:
-    """Write a checkpoint that has not all of its model's tensors, and one with another name."""
+    """Write a checkpoint that lacks some tensors of its model, and has another one."""
     from safetensors.torch import load_file, save_file
 
     from bertviewer.core.building.backend import torch, transformers
@@ -95,7 +95,7 @@ def pickled(folder: Path) -> Path:
 
 
 def from_a_hub(guide: Guide) -> None:
-    """Open a model of a hub of our own, which sends no more than a part of its weights."""
+    """Open a model of a local hub, which sends only a part of its weights."""
     from bertviewer.core.sources.presets import demo_folder
     from tests.core.hub.hub_server import Fault, HubServer
 

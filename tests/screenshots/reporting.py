@@ -1,4 +1,4 @@
-"""What is done with the report before a picture: verbs of the gallery's table."""
+"""Steps of the gallery for the report."""
 
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import (
@@ -35,7 +35,7 @@ def paged(number: int) -> Step:
 
 
 def picked(name: str) -> Step:
-    """Tick a box, and clear it after the picture: the dialog keeps what was chosen."""
+    """Check a box; the choice, which the dialog stores, is removed after the picture."""
 
     def step(guide: Guide) -> None:
         box = guide.find(QAbstractButton, name)

@@ -1,4 +1,4 @@
-"""A page to look through all pictures of a gallery."""
+"""HTML page with all pictures of a gallery."""
 
 from collections.abc import Iterable
 from html import escape

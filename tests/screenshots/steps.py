@@ -1,4 +1,4 @@
-"""What is done to the window before a picture: the verbs of the gallery's table."""
+"""Steps of the gallery's table."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ from tests.screenshots.guide import Guide
 
 
 def opened(name: str) -> Step:
-    """Open a model, and wait until all is known of it."""
+    """Open a model, and wait until its formulas are derived."""
 
     def step(guide: Guide) -> None:
         before = guide.workspace.architecture
@@ -56,7 +56,7 @@ def typed(text: str, pair: str | None = None) -> Step:
 
 
 def ran(text: str, pair: str | None = None) -> Step:
-    """Run a sentence, with random weights where there are no others."""
+    """Run a sentence, on random weights if the model is not trained."""
 
     def step(guide: Guide) -> None:
         before = guide.workspace.runs.current
@@ -70,17 +70,17 @@ def ran(text: str, pair: str | None = None) -> Step:
 
 
 def at(path: str, token: int | None = None, head: int | None = None) -> Step:
-    """Select a module, and with it a token and a head."""
+    """Select a module, a token and a head."""
     return lambda guide: guide.workspace.selection.go(SelectionKey(path, token=token, head=head))
 
 
 def shown(title: str) -> Step:
-    """Bring a tab or a view into sight."""
+    """Show a tab or a view."""
     return lambda guide: guide.workspace.show_page(Page(title))
 
 
 def does(name: str) -> Step:
-    """Do what stands in the menus."""
+    """Trigger an action."""
 
     def step(guide: Guide) -> None:
         guide.window.action_set.entry(name).call()
@@ -89,7 +89,7 @@ def does(name: str) -> Step:
 
 
 def toggled(name: str) -> Step:
-    """Do what stands in the menus, and once more after the picture, which undoes it."""
+    """Trigger an action that toggles something, and again after the picture."""
 
     def step(guide: Guide) -> None:
         does(name)(guide)
@@ -115,7 +115,7 @@ def clicked(name: str) -> Step:
 
 
 def asked(name: str) -> Step:
-    """Open the answer to a question about the selected module, in sight."""
+    """Open the answer to a question about the selected module, and scroll to it."""
 
     def step(guide: Guide) -> None:
         guide.rest()
@@ -129,7 +129,7 @@ def asked(name: str) -> Step:
 
 
 def why(view: str) -> Step:
-    """Ask about a view of the run, and close the answers after the picture."""
+    """Show the questions about a view of the run until the picture is taken."""
 
     def step(guide: Guide) -> None:
         shown(view)(guide)
@@ -177,7 +177,7 @@ def listed(table: str, text: str) -> Step:
 
 
 def pressed(*keys: Qt.Key) -> Step:
-    """Press keys in whatever has them."""
+    """Press keys in the menu or widget with the focus."""
 
     def step(guide: Guide) -> None:
         for key in keys:
@@ -188,7 +188,7 @@ def pressed(*keys: Qt.Key) -> Step:
 
 
 def written(text: str) -> Step:
-    """Type into whatever has the keys."""
+    """Type into the widget with the focus."""
 
     def step(guide: Guide) -> None:
         widget = guide.application.focusWidget()
@@ -199,7 +199,7 @@ def written(text: str) -> Step:
 
 
 def menu_of(button: str, number: int | None = None) -> Step:
-    """Open the menu of a button, and of its menus the one of a number."""
+    """Open the menu of a button, and its submenu of a number."""
 
     def step(guide: Guide) -> None:
         widget = guide.find(QToolButton, button)
@@ -224,7 +224,7 @@ def right_clicked(name: str) -> Step:
 
 
 def keys_in(name: str, *keys: Qt.Key) -> Step:
-    """Give a widget the keys, and press some."""
+    """Focus a widget, and press keys."""
 
     def step(guide: Guide) -> None:
         guide.find(QWidget, name).setFocus()
@@ -234,17 +234,17 @@ def keys_in(name: str, *keys: Qt.Key) -> Step:
 
 
 def tab_of(name: str, number: int) -> Step:
-    """Bring one of several tabs into sight."""
+    """Show a tab of a tab widget."""
     return lambda guide: guide.find(QTabWidget, name).setCurrentIndex(number)
 
 
 def turned(name: str, number: int) -> Step:
-    """Bring one of several pages into sight, whose titles are no tabs of theirs."""
+    """Select a tab of a tab bar."""
     return lambda guide: guide.find(QTabBar, name).setCurrentIndex(number)
 
 
 def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:
-    """Make a pane a window of its own."""
+    """Undock a pane."""
 
     def step(guide: Guide) -> None:
         guide.window.panes.undock(name)
@@ -257,7 +257,7 @@ def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:
 
 
 def comparing(name: str) -> Step:
-    """Begin to compare the open model with another one."""
+    """Start a comparison of the open model with another one."""
     return lambda guide: guide.window.comparing.compare_with(name)
 
 
@@ -284,7 +284,7 @@ def headed(task: str) -> Step:
 
 
 def named(name: str | Callable[[Path], Path]) -> Step:
-    """Ask for a model, whatever comes of it."""
+    """Start opening a model."""
     return lambda guide: guide.window.open_named(
         name if isinstance(name, str) else str(name(guide.folder / "models"))
     )

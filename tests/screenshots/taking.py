@@ -43,4 +43,4 @@ def take_chapter(chapter: Chapter, folder: Path, save: Callable[[Guide, str], No
         save(guide, file)
     guide.tidy()
     guide.close()
-    leave(0)  # as the program does: torch and Qt would take each other apart
+    leave(0)  # without finalization, as the program does

@@ -1,4 +1,4 @@
-"""What is no folder or no chapter is said, and nothing is made of it."""
+"""Arguments of the command: invalid ones write nothing."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.screenshots.__main__ import main
 @pytest.mark.parametrize(
     ("arguments", "status"), [(["--help"], 0), (["--unknown"], 2), (["folder", "no chapter"], 2)]
 )
-def test_nothing_is_made(
+def test_invalid_arguments_write_nothing(
     arguments: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The window over a worker of its own, and settings that touch nobody's."""
+"""Fixtures of all tests of the window: workers, workspaces, and the main window."""
 
 import copy
 import threading
@@ -29,21 +29,22 @@ from tests.conftest import know_what_comes_with_the_program
 from tests.tools.patient_bot import PATIENCE
 from tests.ui.direct_worker import DirectWorker, settle
 
-OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
+OPEN_TIMEOUT = PATIENCE  # milliseconds; the first model imports torch and transformers
 
 
 @pytest.fixture(autouse=True)
 def _own_settings(qapp: QApplication, tmp_path: Path) -> None:
+    """Store settings in a temporary folder."""
     configure(qapp)
     QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, str(tmp_path))
 
 
 LATE = 0.12
-"""Seconds that a job of the worker comes late with ``--late``."""
+"""Seconds by which ``--late`` delays each job of a worker."""
 
 
 class LateTimer(QTimer):
-    """One that takes 20 ms at least."""
+    """A timer of at least 20 ms."""
 
     def start(self, *milliseconds: int) -> None:
         super().start(max(20, *milliseconds) if milliseconds else max(20, self.interval()))
@@ -51,7 +52,7 @@ class LateTimer(QTimer):
 
 @pytest.fixture(autouse=True)
 def _late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have what happens beside a test be as late as on a machine that is busy with others."""
+    """With ``--late``, delay jobs and deferred calls as a busy machine would."""
     if not request.config.getoption("--late"):
         return
     start = Worker.start
@@ -70,6 +71,7 @@ def _late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def worker(qapp: QApplication) -> Iterator[Worker]:
+    """Return a worker with a thread, which is stopped after the test."""
     worker = Worker()
     yield worker
     assert worker.stop(OPEN_TIMEOUT / 1000)
@@ -118,6 +120,26 @@ def _opened_once(name: str, task: str) -> LoadedModel:
 
 
 @pytest.fixture
+def demo_workspace(
+    workspace: Workspace,
+    opened_demo: LoadedModel,
+    random_heads: dict[str, tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Workspace:
+    """Return the workspace with the demo model open and its formulas derived."""
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "open_model_job", reopened(opened_demo))
+        patch.setattr(jobs, "random_heads_job", lambda _model, _progress: random_heads)
+        confirmed: list[bool] = []
+        workspace.confirmed.connect(lambda: confirmed.append(True))
+        workspace.open(parse_source("demo"))
+        while not confirmed:
+            QApplication.processEvents()
+        settle(workspace)
+    return workspace
+
+
+@pytest.fixture
 def made_window(worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the main window before it is shown; ``window`` and ``demo_window`` are the same."""
     window = make_window(worker)
@@ -135,7 +157,7 @@ def window(made_window: MainWindow) -> MainWindow:
 
 @pytest.fixture
 def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Return what the formulas of a model that is opened wait for."""
+    """Return an event that deriving the formulas of a model waits for."""
     may_come = threading.Event()
     derive = jobs.derive_counts_job
 
@@ -145,13 +167,13 @@ def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
     monkeypatch.setattr(jobs, "derive_counts_job", wait_and_derive)
     yield may_come
-    # Before the worker is stopped, which waits for what is going on.
+    # Before the worker is stopped, which waits for the running job.
     may_come.set()
 
 
 @pytest.fixture(scope="session")
 def opened_demo() -> Iterator[LoadedModel]:
-    """Return the demo model, opened once with its formulas and weights; nobody may change these."""
+    """Return the demo model with its formulas and weights, opened once; tests don't change it."""
     with pytest.MonkeyPatch.context() as patch:
         know_what_comes_with_the_program(patch)
         opened = jobs.open_model_job(parse_source("demo"), no_progress).model
@@ -163,25 +185,36 @@ def opened_demo() -> Iterator[LoadedModel]:
     assert all(bool((value == state[name]).all()) for name, value in module.state_dict().items())
 
 
+@pytest.fixture(scope="session")
+def random_heads(opened_demo: LoadedModel) -> dict[str, tuple[str, ...]]:
+    """Return the tensors that the demo lacks for each task, which takes a build of each head."""
+    return jobs.random_heads_job(opened_demo, no_progress)
+
+
+def reopened(model: LoadedModel) -> Callable[..., jobs.Opened]:
+    """Return a job that opens a copy of a model, with the same weights."""
+    opened = copy.copy(model)
+    return lambda _source, _progress: jobs.Opened(opened, fold(opened.architecture))
+
+
 @pytest.fixture
-def demo_window(
+def demo_window(  # noqa: PLR0917
     made_window: MainWindow,
     worker: Worker,
     opened_demo: LoadedModel,
+    random_heads: dict[str, tuple[str, ...]],
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> MainWindow:
     """Return the main window with the demo model open and its formulas derived."""
     window = made_window
-    # A model of the test's own around the same weights.
-    model = copy.copy(opened_demo)
-    opened = jobs.Opened(model, fold(model.architecture))
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "open_model_job", lambda _source, _progress: opened)
+        patch.setattr(jobs, "open_model_job", reopened(opened_demo))
+        patch.setattr(jobs, "random_heads_job", lambda _model, _progress: random_heads)
         window.open_source(parse_source("demo"))
-        window.show()  # after that, as for a model that was named: without what there is to choose
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    # What describes a module is imported when the tree has been drawn.
-    qtbot.waitUntil(lambda: bool(window.findChildren(InspectorPage)), timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+        window.show()  # later, as for a model of the command line: the start page is not built
+        qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+        # The description of modules is imported when the tree has been drawn.
+        qtbot.waitUntil(lambda: bool(window.findChildren(InspectorPage)), timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     return window

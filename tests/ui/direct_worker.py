@@ -6,6 +6,9 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from typing_extensions import override
 
+from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.module_tree import fold
+from bertviewer.core.sources.parsing import parse_source
 from bertviewer.ui.jobs.worker import Job, Worker
 from bertviewer.ui.state.workspace import Workspace
 
@@ -28,3 +31,15 @@ def settle(workspace: Workspace) -> None:
     jobs = workspace.jobs
     while jobs.worker.busy or jobs.activity or jobs.has_requests or workspace.deferred.pending:
         QApplication.processEvents()
+
+
+def show_architecture(workspace: Workspace, architecture: Architecture, name: str = "") -> None:
+    """Show an architecture without a model: nothing can be run, and no formulas are derived.
+
+    ``name`` is what the model is opened by; the name in the architecture by default.
+    """
+    workspace.architecture = architecture
+    workspace.source = parse_source(name or architecture.source.name)
+    workspace.selection.set_tree(fold(architecture))
+    workspace.next_run.set_model(workspace.source, architecture)
+    workspace.architecture_changed.emit(architecture)

@@ -1,4 +1,4 @@
-"""Finds what must be there."""
+"""Finds widgets and states of the window, and fails if they are missing."""
 
 from typing import TypeVar
 
@@ -37,18 +37,18 @@ def shown_error(window: QWidget) -> ErrorBar:
 
 
 def activate(window: QWidget, qtbot: QtBot) -> None:
-    """Have the keys go to a window, as a person does with a click."""
+    """Activate a window and wait for it, as a click does."""
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
 
 
 def show_tab(window: MainWindow, title: str) -> None:
-    """Bring the tab of the detail pane with that title into sight."""
+    """Show the tab of the middle of the window with that title."""
     _bring(find(window, QTabWidget, "detailTabs"), title)
 
 
 def bring_view(window: MainWindow, title: str) -> None:
-    """Bring the view of a run with that title into sight."""
+    """Show the view of a run with that title."""
     _bring(find(window, QTabWidget, "runViews"), title)
 
 
@@ -65,7 +65,7 @@ def last_run(window: MainWindow) -> ActivationRun:
 
 
 def is_drawn(window: MainWindow) -> bool:
-    """Whether there is a run and all that shows it has been drawn."""
+    """Return whether there is a run and everything that shows it is drawn."""
     workspace = window.workspace
     return (
         workspace.runs.run is not None

@@ -40,7 +40,7 @@ class Panes(QObject):
 
     Attributes:
         moved: panes that the user has moved or undocked.
-        wished: whether a pane is shown, where the user chose otherwise than the window's width.
+        overrides: whether a pane is shown, where the user chose otherwise than the window's width.
     """
 
     shown_changed = Signal()
@@ -50,7 +50,7 @@ class Panes(QObject):
         self._window = window
         self._docks: dict[PaneName, Dock] = {}
         self.moved: set[PaneName] = set()
-        self.wished: dict[PaneName, bool] = {}
+        self.overrides: dict[PaneName, bool] = {}
         self._is_arranging = self._is_run_open = self._is_shown = self._are_sides_due = False
         self._run_height = 0  # when it was last open
         self._focus = FocusKeeper()
@@ -80,7 +80,7 @@ class Panes(QObject):
         """Close a visible pane, or open it again."""
         self._restore_maximized()
         focused, is_wanted = focused_widget(self._window), self._docks[name].isHidden()
-        self._wish(name, is_wanted)
+        self._override(name, is_wanted)
         self._docks[name].setVisible(is_wanted)
         if name in MIN_WINDOW_WIDTHS and not self._has_room("module"):
             self._set_sides()
@@ -92,7 +92,7 @@ class Panes(QObject):
         dock, focused = self._docks[name], focused_widget(self._window)
         dock.setFloating(not dock.isFloating())
         dock.show()
-        self._wish(name, True)
+        self._override(name, True)
         if dock.isFloating():
             self.moved.add(name)
         else:
@@ -165,17 +165,20 @@ class Panes(QObject):
             self._shrink_run()
 
     def restore(
-        self, restore_layout: Callable[[], object], moved: Iterable[str], wished: Mapping[str, bool]
+        self,
+        restore_layout: Callable[[], object],
+        moved: Iterable[str],
+        overrides: Mapping[str, bool],
     ) -> None:
         """Restore the layout of an earlier session as far as it suits this window.
 
-        Which panes are shown follows from the window's width and what the user wished, not from
+        Which panes are shown follows from the window's width and what the user chose, not from
         the layout: in a narrow window a pane is hidden for lack of room.
         """
         self._is_arranging = True  # what moves now is not moved by the user
         restore_layout()
         self.moved = {name for name in self._docks if name in moved}
-        self.wished = {name: wished[name] for name in self._docks if name in wished}
+        self.overrides = {name: overrides[name] for name in self._docks if name in overrides}
         hidden = {name for name, dock in self._docks.items() if dock.isHidden()}
         if "run" not in self.moved:
             self._place_run()
@@ -189,7 +192,7 @@ class Panes(QObject):
         """Restore the initial layout."""
         self._restore_maximized()
         self.moved.clear()
-        self.wished.clear()
+        self.overrides.clear()
         for dock in self._docks.values():
             dock.setFloating(False)
         self._arrange()
@@ -198,7 +201,7 @@ class Panes(QObject):
         """Enlarge the pane of a new run, unless it is large enough, or shrink it to a line."""
         run = self._docks["run"]
         self._is_run_open = is_open
-        if is_open and self.wished.get("run") is False:
+        if is_open and self.overrides.get("run") is False:
             self.toggle("run")
         if not is_open:
             self._run_height = run.height()
@@ -243,15 +246,15 @@ class Panes(QObject):
     def _has_room(self, name: PaneName) -> bool:
         return self._width >= MIN_WINDOW_WIDTHS.get(name, 0)
 
-    def _wish(self, name: PaneName, shown: bool) -> None:
+    def _override(self, name: PaneName, shown: bool) -> None:
         """Remember what the user chose for a pane, unless the window's width implies it."""
-        self.wished.pop(name, None)
+        self.overrides.pop(name, None)
         if shown != self._is_wanted(name):
-            self.wished[name] = shown
+            self.overrides[name] = shown
 
     def _is_wanted(self, name: PaneName) -> bool:
         has_room = self._has_room(name) or self._docks[name].isFloating()
-        return self.wished.get(name, has_room)
+        return self.overrides.get(name, has_room)
 
     @property
     def _is_wide(self) -> bool:

@@ -131,6 +131,8 @@ class PalettePopup(CardPopup):
         if key == Qt.Key.Key_Escape:
             self.dismiss()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if not self._list.currentIndex().isValid():
+                self._finish()  # the key was faster than the search
             self._choose(self._list.currentIndex())
         elif key in _STEPS:
             self._step(_STEPS[key])
@@ -178,6 +180,10 @@ class PalettePopup(CardPopup):
         if search is None or search.is_done:
             self._timer.stop()
             self._show()
+
+    def _finish(self) -> None:
+        while self.is_searching:
+            self._continue()
 
     def _show(self) -> None:
         """Show the results; the current one stays current if it is among them."""

@@ -42,13 +42,13 @@ class WindowState(Struct, frozen=True):
         geometry: ``QWidget.saveGeometry()``.
         layout: ``QMainWindow.saveState()``.
         moved: the panes that the user has moved.
-        wished: whether a pane is shown, where the user has chosen that.
+        overrides: whether a pane is shown, where the user has chosen that.
     """
 
     geometry: bytes = b""
     layout: bytes = b""
     moved: tuple[str, ...] = ()
-    wished: Mapping[str, bool] = field(default_factory=dict)
+    overrides: Mapping[str, bool] = field(default_factory=dict)
 
 
 class ModelState(Struct, frozen=True):
@@ -233,7 +233,7 @@ class Session(QObject):
         if self._workspace.architecture is None:  # without a model there are no docks and pages
             kept = replace(last.window, geometry=geometry)
             return SessionState(kept, last.model, last.pages, sentence, self._history())
-        shown = {str(name): is_shown for name, is_shown in self._panes.wished.items()}
+        shown = {str(name): is_shown for name, is_shown in self._panes.overrides.items()}
         layout = bytes(window.saveState(LAYOUT_VERSION).data())
         pages = {tabs.objectName(): tabs.shown for tabs in window.findChildren(PageTabs)}
         return SessionState(
@@ -295,7 +295,7 @@ class Session(QObject):
     def _restore_layout(self, state: WindowState) -> None:
         focused, layout = self._window.focusWidget(), QByteArray(state.layout)
         self._panes.restore(
-            lambda: self._window.restoreState(layout, LAYOUT_VERSION), state.moved, state.wished
+            lambda: self._window.restoreState(layout, LAYOUT_VERSION), state.moved, state.overrides
         )
         # Each pane was hidden for a moment, and lost the focus.
         if focused is not None and focused.isVisible():

@@ -5,31 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-TIMEOUT = 300  # seconds; a program that hangs takes as long
+TIMEOUT = 300  # seconds, after which a program that hangs is killed
 
-
-def run_python(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a fresh interpreter; a variable set to nothing is taken away."""
-    settings = {
-        "QT_QPA_PLATFORM": "offscreen",
-        "XDG_CONFIG_HOME": str(tmp_path),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-        # A test must not find what another one opened: only what came with the program.
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-    }
-    values = {k: v for k, v in (os.environ | settings | environment).items() if v}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=values,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-
-
-# Starts the program as the command does, with a hook into its window.
 START = """
 import sys
 from PySide6.QtCore import QTimer
@@ -42,3 +19,24 @@ def hooked(worker):
     return window
 application.make_window = hooked
 """
+"""Code that calls ``hook(window, worker)`` for the window of ``app.main()``."""
+
+
+def run_python(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new interpreter; an empty variable is removed from the environment."""
+    settings = {
+        "QT_QPA_PLATFORM": "offscreen",
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),  # without models that other tests opened
+    }
+    values = {k: v for k, v in (os.environ | settings | environment).items() if v}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=values,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )

@@ -1,173 +1,143 @@
-"""The window asks before it reads a pickle, says what is in it, and remembers the answer."""
+"""Consent to pickled weights: what the question says, and what each answer does."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QAbstractButton, QMessageBox
+from PySide6.QtWidgets import QAbstractButton, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file
 
-from bertviewer.core.pickles import consent
-from bertviewer.core.saving import disk_cache
-from bertviewer.ui.checkpoint.pickle_consent import SETTING
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.sources.parsing import parse_source
+from bertviewer.ui.checkpoint.pickle_consent import SETTING, WeightsConsent
+from bertviewer.ui.state.workspace import Workspace
 from tests.core.pickles.bad_pickles import SYSTEM
-from tests.ui.finding import has_error, shown_error
-
-TIMEOUT = 120_000
+from tests.ui.direct_worker import settle
 
 
-@pytest.fixture
-def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the tiny BERT with its weights as a pickle; converting it takes no process here."""
-    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+@pytest.fixture(scope="session")
+def pickled_folder(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the tiny BERT with its weights as a pickle."""
+    folder = tmp_path_factory.mktemp("pickled") / "model"
+    shutil.copytree(tiny_bert_folder, folder)
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
-
-    def convert(_path: Path, work: Path, _progress: object) -> Path:
-        shutil.copy(tiny_bert_folder / "model.safetensors", work)
-        return work
-
-    monkeypatch.setattr(consent, "convert_pickle", convert)
     return folder
 
 
-@pytest.fixture
-def ask(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[Path], QMessageBox]:
-    """Give a function that opens a path and returns the question that follows."""
+class Consent:
+    """Asks for consent, and notes the models that are passed on."""
 
-    def opened(path: Path) -> QMessageBox:
-        window.open_named(str(path))
-        qtbot.waitUntil(lambda: bool(questions(window)), timeout=TIMEOUT)
-        qtbot.waitUntil(lambda: not worker.busy, timeout=TIMEOUT)
-        return questions(window)[0]
+    def __init__(self, workspace: Workspace, window: QWidget, qtbot: QtBot) -> None:
+        self.passed: list[ModelSource] = []
+        self.errors: list[str] = []
+        self._window, self._workspace, self._qtbot = window, workspace, qtbot
+        workspace.jobs.errored.connect(lambda error: self.errors.append(str(error)))
+        self._consent = WeightsConsent(workspace, window, self.passed.append)
 
-    return opened
+    def ask(self, path: Path) -> QMessageBox | None:
+        """Return the question about a path, ``None`` if there is none."""
+        self._consent.ask(parse_source(str(path)))
+        settle(self._workspace)
+        boxes = self._window.findChildren(QMessageBox, "consentDialog")
+        return next((box for box in boxes if box.isVisible()), None)
 
-
-def questions(window: MainWindow) -> list[QMessageBox]:
-    boxes = window.findChildren(QMessageBox, "consentDialog")
-    return [box for box in boxes if isinstance(box, QMessageBox) and box.isVisible()]
+    def answer(self, path: Path, text: str) -> QMessageBox:
+        """Ask about a path, and click the button with a text."""
+        box = self.ask(path)
+        assert box is not None
+        self._qtbot.mouseClick(buttons(box)[text], Qt.MouseButton.LeftButton)
+        return box
 
 
 def buttons(box: QMessageBox) -> dict[str, QAbstractButton]:
     return {button.text().replace("&", ""): button for button in box.buttons()}
 
 
-def answer(box: QMessageBox, text: str, window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    button = buttons(box)[text]
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not questions(window) and not worker.busy, timeout=TIMEOUT)
+@pytest.fixture
+def consent(workspace: Workspace, qtbot: QtBot) -> Consent:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    return Consent(workspace, window, qtbot)
 
 
-def weights(window: MainWindow) -> str | None:
-    architecture = window.workspace.architecture
-    return None if architecture is None else architecture.source.weights
+def test_other_models_are_passed_on_at_once(consent: Consent, tiny_bert_folder: Path) -> None:
+    assert consent.ask(tiny_bert_folder) is None
+    assert len(consent.passed) == 1
 
 
-def test_agreed_and_remembered(
-    window: MainWindow,
-    worker: Worker,
-    qtbot: QtBot,
-    folder: Path,
-    ask: Callable[[Path], QMessageBox],
+def test_consent_is_remembered_for_the_same_content(
+    consent: Consent, pickled_folder: Path, tmp_path: Path
 ) -> None:
-    box = ask(folder)
-    assert window.workspace.architecture is None
-    assert box.text() == f"Read the pickled weights of {folder}?"
+    box = consent.ask(pickled_folder)
+    assert box is not None
+    assert consent.passed == []
+    assert box.text() == f"Read the pickled weights of {pickled_folder}?"
     assert "requests only tensors" in box.informativeText()
     assert "torch.FloatStorage" in box.detailedText()
     assert box.textFormat() == Qt.TextFormat.PlainText
     default = box.defaultButton()
     assert default is not None
     assert default.text() == "Cancel"
-    answer(box, "Read the tensors", window, worker, qtbot)
-    assert weights(window) == "pretrained"
-    # The same bytes are not asked about again, wherever they lie; another file is.
-    window.workspace.architecture = None
-    window.open_named(str(folder / "pytorch_model.bin"))
-    qtbot.waitUntil(lambda: weights(window) is not None and not worker.busy, timeout=TIMEOUT)
-    assert weights(window) == "pretrained"
-    assert not questions(window)
-    torch.save({"a": torch.ones(2)}, folder / "pytorch_model.bin")
-    answer(ask(folder), "Cancel", window, worker, qtbot)
+    buttons(box)["Read the tensors"].click()
+    elsewhere = Path(shutil.copytree(pickled_folder, tmp_path / "copy"))
+    assert consent.ask(elsewhere / "pytorch_model.bin") is None
+    assert [source.pickle_allowed for source in consent.passed] == [True, True]
+    torch.save({"a": torch.ones(2)}, elsewhere / "pytorch_model.bin")
+    assert consent.ask(elsewhere) is not None
 
 
-def test_cancelled(
-    window: MainWindow,
-    worker: Worker,
-    qtbot: QtBot,
-    folder: Path,
-    ask: Callable[[Path], QMessageBox],
+@pytest.mark.parametrize("key", [None, Qt.Key.Key_Escape, Qt.Key.Key_Return])
+def test_after_cancel_nothing_is_opened(
+    consent: Consent, pickled_folder: Path, key: Qt.Key | None, qtbot: QtBot
 ) -> None:
-    answer(ask(folder), "Cancel", window, worker, qtbot)
-    for key in (Qt.Key.Key_Escape, Qt.Key.Key_Return):
-        qtbot.keyClick(ask(folder), key)
-        qtbot.waitUntil(lambda: not questions(window), timeout=TIMEOUT)
-    assert window.workspace.architecture is None
-    assert not worker.busy
+    if key is None:
+        consent.answer(pickled_folder, "Cancel")
+    else:
+        qtbot.keyClick(consent.ask(pickled_folder), key)
+    assert consent.passed == []
     assert QSettings().value(SETTING) is None
 
 
-def test_the_architecture_alone(
-    window: MainWindow,
-    worker: Worker,
-    qtbot: QtBot,
-    folder: Path,
-    ask: Callable[[Path], QMessageBox],
+def test_the_architecture_can_be_opened_without_the_weights(
+    consent: Consent, pickled_folder: Path
 ) -> None:
-    answer(ask(folder), "Architecture only", window, worker, qtbot)
-    assert weights(window) == "none"
+    consent.answer(pickled_folder, "Architecture only")
+    assert [source.pickle_allowed for source in consent.passed] == [False]
     assert QSettings().value(SETTING) is None
 
 
-def test_one_that_calls_something_cannot_be_agreed_to(
-    window: MainWindow,
-    worker: Worker,
-    qtbot: QtBot,
-    folder: Path,
-    ask: Callable[[Path], QMessageBox],
+def test_a_pickle_that_calls_something_is_rejected(
+    consent: Consent, pickled_folder: Path, tmp_path: Path
 ) -> None:
+    folder = Path(shutil.copytree(pickled_folder, tmp_path / "bad"))
     torch.save({"a": torch.ones(2), "b": SYSTEM}, folder / "pytorch_model.bin")
-    box = ask(folder)
+    box = consent.answer(folder, "Architecture only")
     assert box.text() == f"The weights of {folder} were rejected"
     assert "refused: it asks for posix.system, which tensors never need" in box.informativeText()
     assert "Read the tensors" not in buttons(box)
-    answer(box, "Architecture only", window, worker, qtbot)
-    assert weights(window) == "none"
+    assert [source.pickle_allowed for source in consent.passed] == [False]
 
 
-def test_without_a_configuration_there_is_no_architecture_alone(
-    window: MainWindow,
-    worker: Worker,
-    qtbot: QtBot,
-    folder: Path,
-    ask: Callable[[Path], QMessageBox],
+def test_without_a_configuration_there_is_no_architecture_to_open(
+    consent: Consent, pickled_folder: Path, tmp_path: Path
 ) -> None:
-    (folder / "config.json").unlink()
-    box = ask(folder / "pytorch_model.bin")
+    file = Path(shutil.copy(pickled_folder / "pytorch_model.bin", tmp_path))
+    box = consent.ask(file)
+    assert box is not None
     assert "Architecture only" not in buttons(box)
-    answer(box, "Read the tensors", window, worker, qtbot)
-    architecture = window.workspace.architecture
-    assert architecture is not None
-    assert architecture.config["model_type"] == "bert"
+    assert "Read the tensors" in buttons(box)
 
 
-def test_a_damaged_one_is_told_at_once(
-    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
+def test_a_damaged_pickle_is_an_error(
+    consent: Consent, pickled_folder: Path, tmp_path: Path
 ) -> None:
-    file = folder / "pytorch_model.bin"
-    file.write_bytes(file.read_bytes()[:-100])
-    window.open_named(str(folder))
-    qtbot.waitUntil(lambda: has_error(window), timeout=TIMEOUT)
-    box = shown_error(window)
-    assert box.text() == f"{file}: truncated or corrupt"
-    box.close()
-    assert not questions(window)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=TIMEOUT)
+    file = tmp_path / "pytorch_model.bin"
+    file.write_bytes((pickled_folder / "pytorch_model.bin").read_bytes()[:-100])
+    assert consent.ask(file) is None
+    assert consent.errors == [f"{file}: truncated or corrupt"]
+    assert consent.passed == []

@@ -1,4 +1,4 @@
-"""The user guide in its window: chapters, search, links, and what it says of menus and keys."""
+"""User guide: its dialog, and that the menus, shortcuts and views it names exist."""
 
 import re
 
@@ -28,20 +28,13 @@ _PANES = TEXTS["shortcuts.md"].partition("## In a pane")[2]
 PANE_KEYS = {*CODE.findall(_PANES), "F10", "Tab", "Shift+F10", "Enter"}
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_shortcuts_of_the_guide_exist(window: MainWindow, name: str) -> None:
-    keys = {text for text in CODE.findall(TEXTS[name]) if KEY.fullmatch(text)}
+def test_shortcuts_and_menus_of_the_guide_exist_and_are_complete(window: MainWindow) -> None:
+    keys = {key for text in TEXTS.values() for key in CODE.findall(text) if KEY.fullmatch(key)}
     assert {key for key in keys if not QKeySequence(key).toString()} == set()
     assert keys <= window.action_set.shortcuts | PANE_KEYS
-
-
-def test_every_shortcut_is_in_the_guide(window: MainWindow) -> None:
     menus = CODE.findall(TEXTS["shortcuts.md"].partition("## In a pane")[0])
     ranges = {f"{key}+{n}" for key in ("Alt", "Ctrl") for n in range(1, 10)}
     assert window.action_set.shortcuts - ranges <= set(menus)
-
-
-def test_menus_of_the_guide_exist(window: MainWindow) -> None:
     known = {
         f"{entry.menu} › {entry.title}".replace("&", "").removesuffix("…")
         for entry in window.action_set.entries
@@ -63,7 +56,7 @@ def test_tables_of_views_are_complete(name: str, titles: tuple[str, ...]) -> Non
     assert tuple(re.findall(r"^\| ([A-Z][\w ]+) \|", table, re.MULTILINE)) == titles
 
 
-def test_filters_of_the_guide_are_understood() -> None:
+def test_filters_of_the_guide_are_valid() -> None:
     _, _, table = TEXTS["structure-and-formulas.md"].partition("| Filter |")
     filters = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
     assert len(filters) > 6
@@ -88,7 +81,7 @@ def shown(guide: GuideDialog) -> str:
     return find(guide, GuidePage).source().toString()
 
 
-def test_the_contents_are_the_chapters(guide: GuideDialog) -> None:
+def test_the_contents_list_the_chapters(guide: GuideDialog) -> None:
     assert entries(guide) == [each.title for each in guide_sections() if "#" not in each.address]
     contents = find(guide, QListWidget, "guideContents")
     for row in range(contents.count()):
@@ -133,7 +126,7 @@ def test_a_section_is_scrolled_to(guide: GuideDialog) -> None:
     assert page.cursorForPosition(QPoint(MARGIN + 1, 8)).block().text() == "Symbols"
 
 
-def test_it_follows_theme_and_keeps_its_place(window: MainWindow) -> None:
+def test_another_theme_keeps_the_scroll_position(window: MainWindow) -> None:
     window.show_guide("opening-models.md#the-hub")
     page = find(window, GuidePage)
     colors = []
@@ -147,7 +140,7 @@ def test_it_follows_theme_and_keeps_its_place(window: MainWindow) -> None:
     assert colors[0] != colors[1]
 
 
-def test_f1_opens_it_once_and_help_has_its_chapters(window: MainWindow, qtbot: QtBot) -> None:
+def test_actions_open_the_guide_at_their_chapter(window: MainWindow, qtbot: QtBot) -> None:
     activate(window, qtbot)
     qtbot.keyClick(window, Qt.Key.Key_F1)
     guide = find(window, GuideDialog)
@@ -160,5 +153,5 @@ def test_f1_opens_it_once_and_help_has_its_chapters(window: MainWindow, qtbot: Q
     assert not guide.isVisible()
     find(window, QAction, "userGuide").trigger()
     assert guide.isVisible()
-    assert shown(guide) == "glossary.md"  # where it was left
+    assert shown(guide) == "glossary.md"
     guide.close()

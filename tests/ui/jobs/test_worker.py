@@ -1,4 +1,5 @@
-import itertools
+"""Worker thread: results, errors, cancellation, and priority of the latest job."""
+
 import threading
 import time
 
@@ -6,16 +7,17 @@ import pytest
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from bertviewer.core.util.progress import Progress
-from bertviewer.ui.jobs.worker import Worker
+from bertviewer.ui.jobs.worker import Priority, Worker
 from tests.tools.patient_bot import PATIENCE
 
 
 def spin(progress: Progress) -> None:
     """Work until cancelled."""
-    for step in itertools.count():
-        progress(step, 0, "spinning")
+    while True:
+        progress(0, 0, "spinning")
         time.sleep(0.001)
 
 
@@ -23,33 +25,43 @@ def failed(error: BaseException) -> None:
     pytest.fail(f"ended in {error!r}")
 
 
-def test_results_come_back_in_the_windows_thread(worker: Worker, qtbot: QtBot) -> None:
-    seen: list[object] = []
+def test_jobs_run_in_the_thread_and_callbacks_in_the_gui_thread(
+    worker: Worker, qtbot: QtBot
+) -> None:
+    threads: list[object] = []
 
-    def returned(result: object) -> None:
-        seen.extend((result, threading.current_thread()))
+    def returned(name: object) -> None:
+        threads.extend((name, threading.current_thread()))
 
-    worker.start(lambda _: threading.current_thread().name, returned, seen.append)
-    qtbot.waitUntil(lambda: len(seen) == 2)
-    assert seen == ["bertviewer-worker", threading.current_thread()]
+    worker.start(lambda _: threading.current_thread().name, returned, failed)
+    qtbot.waitUntil(lambda: bool(threads))
+    assert threads == ["bertviewer-worker", threading.current_thread()]
 
 
-def test_cancel_stops_the_task(worker: Worker, qtbot: QtBot) -> None:
+def test_cancel_stops_the_jobs_of_the_user_only(worker: Worker, qtbot: QtBot) -> None:
     ends: list[str] = []
-    worker.start(
-        spin,
-        lambda _: pytest.fail("was not cancelled"),
-        failed,
-        lambda: ends.append("cancelled"),
-    )
+    goes_on = threading.Event()
+
+    def of_a_view(progress: Progress) -> str:
+        while not goes_on.wait(0.001):
+            progress(0, 0, "view")
+        return "view"
+
+    worker.start(spin, lambda _: pytest.fail("not cancelled"), failed, lambda: ends.append("user"))
     with qtbot.waitSignal(worker.progressed):
         pass
     worker.cancel()
-    qtbot.waitUntil(lambda: ends == ["cancelled"])
+    qtbot.waitUntil(lambda: ends == ["user"])
     assert not worker.busy
+    worker.start(of_a_view, ends.append, failed, priority=Priority.VIEW)
+    with qtbot.waitSignal(worker.progressed):
+        pass
+    worker.cancel()
+    goes_on.set()
+    qtbot.waitUntil(lambda: ends == ["user", "view"])
 
 
-def test_one_task_at_a_time_and_the_last_wish_wins(worker: Worker, qtbot: QtBot) -> None:
+def test_one_job_at_a_time_and_the_latest_wins(worker: Worker, qtbot: QtBot) -> None:
     results: list[int] = []
     running: list[int] = []
 
@@ -73,9 +85,9 @@ def test_one_task_at_a_time_and_the_last_wish_wins(worker: Worker, qtbot: QtBot)
     assert results == [19]
 
 
-def test_even_a_panic_is_an_error(worker: Worker, qtbot: QtBot) -> None:
+def test_an_exception_beyond_exception_is_an_error(worker: Worker, qtbot: QtBot) -> None:
     class Panic(BaseException):
-        pass
+        """As Rust libraries raise."""
 
     def work(_: Progress) -> None:
         raise Panic
@@ -86,19 +98,8 @@ def test_even_a_panic_is_an_error(worker: Worker, qtbot: QtBot) -> None:
     assert isinstance(errors[0], Panic)
 
 
-def test_nothing_is_heard_of_a_worker_that_was_stopped(qtbot: QtBot) -> None:
-    worker = Worker()
-    heard: list[object] = []
-    worker.start(spin, heard.append, heard.append, lambda: heard.append("cancelled"))
-    with qtbot.waitSignal(worker.progressed):
-        pass
-    assert worker.stop(PATIENCE / 1000)
-    QApplication.processEvents()
-    assert heard == []
-
-
 class StopsAtTheEnd(QObject):
-    """Stops a worker when a job's end has come to the window's thread, and is not taken yet."""
+    """Stops a worker when the end of its job is queued, and not delivered yet."""
 
     def __init__(self, worker: Worker) -> None:
         super().__init__()
@@ -106,25 +107,30 @@ class StopsAtTheEnd(QObject):
         self._worker = worker
         worker.installEventFilter(self)
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.MetaCall and not self.stopped:
             self.stopped.append(self._worker.stop(PATIENCE / 1000))
         return False
 
 
-def test_nothing_is_heard_of_an_end_that_was_on_its_way_when_the_worker_was_stopped(
-    qtbot: QtBot,
-) -> None:
-    worker = Worker()
-    heard: list[object] = []
-    stops = StopsAtTheEnd(worker)
-    worker.start(lambda _: None, heard.append, heard.append)
-    qtbot.waitUntil(lambda: stops.stopped == [True])
+@pytest.mark.parametrize("moment", ["while it runs", "at its end"])
+def test_no_callback_comes_after_the_worker_was_stopped(moment: str, qtbot: QtBot) -> None:
+    worker, calls = Worker(), list[object]()
+    if moment == "while it runs":
+        worker.start(spin, calls.append, calls.append, lambda: calls.append("cancelled"))
+        with qtbot.waitSignal(worker.progressed):
+            pass
+        assert worker.stop(PATIENCE / 1000)
+    else:
+        stops = StopsAtTheEnd(worker)
+        worker.start(lambda _: None, calls.append, calls.append)
+        qtbot.waitUntil(lambda: stops.stopped == [True])
     QApplication.processEvents()
-    assert heard == []
+    assert calls == []
 
 
-def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
+def test_a_waiting_job_of_the_user_wins_over_what_the_end_of_a_job_starts(
     worker: Worker, qtbot: QtBot
 ) -> None:
     ends: list[str] = []
@@ -134,21 +140,13 @@ def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
         has_begun.set()
         assert goes_on.wait(PATIENCE / 1000)
 
-    def another(progress: Progress) -> None:
-        while True:
-            progress(0, 0, "another")
-            time.sleep(0.001)
-
     def start_another(_: object) -> None:
-        ends.append("first")
-        worker.start(another, ends.append, failed, lambda: ends.append("cancelled"))
+        worker.start(spin, failed, failed, lambda: ends.append("cancelled"))
 
     worker.start(first, start_another, failed)
     assert has_begun.wait(PATIENCE / 1000)
-    wished = "wished"
-    worker.start(lambda _: wished, ends.append, failed)
+    worker.start(lambda _: "of the user", ends.append, failed)
     goes_on.set()
-    qtbot.waitUntil(lambda: wished in ends)
-    assert ends[-1] == wished
-    assert "cancelled" in ends
+    qtbot.waitUntil(lambda: "of the user" in ends)
+    assert ends == ["cancelled", "of the user"]
     qtbot.waitUntil(lambda: not worker.busy)

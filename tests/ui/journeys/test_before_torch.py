@@ -1,5 +1,6 @@
-"""The window with a model that was seen before, while torch is still being imported."""
+"""Journeys with a known model while torch is still being imported, or cannot be."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,23 +30,35 @@ from tests.ui.tensors.tensor_tab import HEATMAP, HISTOGRAM, QUERY, choose, show_
 FOLLOWS = "Loading torch and transformers… Your run will follow."
 
 
+@pytest.fixture(scope="module")
+def filled_cache(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache with the structure and formulas of the tiny BERT."""
+    cache = tmp_path_factory.mktemp("filled") / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk_cache, "user_cache_path", lambda *_, **__: cache)
+        open_model(parse_source(str(tiny_bert_folder))).with_formulas()
+    return cache
+
+
 @pytest.fixture
-def seen(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of a model that was seen before, with its formulas."""
-    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: tmp_path / "cache")
-    open_model(parse_source(str(tiny_bert_folder))).with_formulas()
+def known(
+    tiny_bert_folder: Path, filled_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Return the folder of a model whose structure and formulas are cached."""
+    cache = shutil.copytree(filled_cache, tmp_path / "cache")
+    monkeypatch.setattr(disk_cache, "user_cache_path", lambda *_, **__: cache)
     return tiny_bert_folder
 
 
 @pytest.fixture
 def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Have the import of the libraries, which the tests have done, wait for this."""
+    """Return an event that the import of torch and transformers waits for."""
     may_import = threading.Event()
 
-    def held() -> None:
+    def wait() -> None:
         assert may_import.wait(OPEN_TIMEOUT / 1000)
 
-    monkeypatch.setattr(libraries, "shared_import", Import(held))
+    monkeypatch.setattr(libraries, "shared_import", Import(wait))
     yield may_import
     may_import.set()
     if libraries.are_loading():
@@ -54,59 +67,50 @@ def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 @pytest.fixture
 def opened(
-    seen: Path, may_import: threading.Event, window: MainWindow, worker: Worker, qtbot: QtBot
+    known: Path, may_import: threading.Event, window: MainWindow, qtbot: QtBot
 ) -> MainWindow:
-    """Return the window with the model in it, waiting for the libraries."""
-    window.open_named(str(seen))
+    """Return the window with the model, waiting for torch."""
+    window.open_named(str(known))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     assert not libraries.are_loaded()
     return window
 
 
-def loaded(window: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot) -> None:
-    """Let the libraries come, and wait for all that follows; each test ends with it."""
+def finish(window: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot) -> None:
+    """Let torch be imported, and wait for everything that follows; each test ends with it."""
+    workspace = window.workspace
     may_import.set()
-    qtbot.waitUntil(lambda: bool(window.workspace.devices), timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: is_at_rest(window, worker), timeout=OPEN_TIMEOUT)
-    assert libraries.are_loaded()
-
-
-def is_at_rest(window: MainWindow, worker: Worker) -> bool:
-    return (
-        not worker.busy
-        and not window.workspace.jobs.activity
-        and not window.workspace.deferred.pending
+    qtbot.waitUntil(lambda: bool(workspace.devices), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(
+        lambda: not (worker.busy or workspace.jobs.activity or workspace.deferred.pending),
+        timeout=OPEN_TIMEOUT,
     )
+    assert libraries.are_loaded()
 
 
 def texts(window: MainWindow) -> list[str]:
     return [label.text() for label in window.findChildren(QLabel)]
 
 
-def message(window: MainWindow) -> str:
-    return find(window, QStatusBar).currentMessage()
-
-
-def test_the_tree_its_formulas_and_its_overview_are_there(
-    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
+def test_structure_formulas_and_values_need_no_torch(
+    opened: MainWindow,
+    may_import: threading.Event,
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
 ) -> None:
     architecture = opened.workspace.architecture
     assert architecture is not None
     assert architecture.costs is not None
     assert not opened.workspace.is_deriving
-    tree = find(opened, QTreeView, "moduleTree").model()
-    assert tree.index(0, 0).data() == "BertModel"
-    # What describes a module comes when the tree has been drawn.
-    qtbot.waitUntil(lambda: "Parameter count" in texts(opened))
+    assert find(opened, QTreeView, "moduleTree").model().index(0, 0).data() == "BertModel"
+    qtbot.waitUntil(lambda: "Parameter count" in texts(opened), timeout=OPEN_TIMEOUT)
     assert "deriving…" not in texts(opened)
-    assert not libraries.are_loaded()
-    loaded(opened, may_import, worker, qtbot)
-    assert opened.workspace.architecture is architecture
-
-
-def test_values_are_read_at_once_and_what_torch_computes_comes_later(
-    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
-) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("bertviewer.ui.module.source_tab.source_of", lambda *_: ())
+        show_tab(opened, "Source")
+    message = "The source will be shown once torch and transformers are loaded."
+    assert message in texts(opened)
     show_tab(opened, "Tensors")
     opened.workspace.selection.select(QUERY.rpartition(".")[0])
     table = find(opened, QTableView, "tensorTable")
@@ -115,121 +119,83 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     values = find(opened, QTableView, "valuesTable")
     qtbot.waitUntil(lambda: values.model() is not None and values.model().rowCount() == 32)
     assert values.model().index(0, 0).data()
-    assert not libraries.are_loaded()
     find(opened, QToolButton, f"tensorView{HEATMAP}").click()
     qtbot.waitUntil(lambda: find(opened, HeatmapPage).request.result is not None)
-    assert not libraries.are_loaded()
+    # A histogram waits for torch, and what comes after it does not wait for that.
     find(opened, QToolButton, f"tensorView{HISTOGRAM}").click()
-    find(opened, QToolButton, "tensorView0").click()  # nothing of it holds up what needs no torch
+    find(opened, QToolButton, "tensorView0").click()
     table.selectRow(1)
     title = find(opened, QLabel, "tensorTitle")
     qtbot.waitUntil(lambda: "query.bias" in title.text())
     assert values.model().index(0, 0).data()
     assert not libraries.are_loaded()
-    loaded(opened, may_import, worker, qtbot)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    finish(opened, may_import, worker, qtbot)
+    assert opened.workspace.architecture is architecture
     choose(opened, worker, qtbot, QUERY)
     show_view(opened, worker, qtbot, HISTOGRAM)
     result = find(opened, HistogramPage).request.result
     assert result is not None
     assert result[0].count == 32 * 32
-
-
-def test_a_run_waits_is_announced_and_comes(
-    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
-) -> None:
-    opened.set_sentence("the cat", None)
-    find(opened, QPushButton, "runButton").click()
-    assert message(opened) == FOLLOWS
-    # What the worker tells of its waiting does not take its place.
-    labels: list[str] = []
-    opened.workspace.jobs.progressed.connect(lambda _done, _total, label: labels.append(label))
-    qtbot.waitUntil(lambda: libraries.LABEL in labels, timeout=OPEN_TIMEOUT)
-    assert message(opened) == FOLLOWS
-    assert opened.workspace.runs.run is None
-    may_import.set()
-    qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
-    assert len(last_run(opened).tokens) == 4
-    assert message(opened) == ""
-    loaded(opened, may_import, worker, qtbot)
-
-
-def test_waiting_can_be_cancelled(
-    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
-) -> None:
-    opened.set_sentence("the cat", None)
-    find(opened, QPushButton, "runButton").click()
-    find(opened, QPushButton, "cancelButton").click()
-    qtbot.waitUntil(lambda: not opened.workspace.jobs.activity, timeout=OPEN_TIMEOUT)
-    assert not libraries.are_loaded()
-    assert message(opened) == ""
-    find(opened, QPushButton, "runButton").click()
-    may_import.set()
-    qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
-    loaded(opened, may_import, worker, qtbot)
-
-
-def test_the_source_of_a_class_comes_with_the_libraries(
-    opened: MainWindow,
-    may_import: threading.Event,
-    worker: Worker,
-    monkeypatch: pytest.MonkeyPatch,
-    qtbot: QtBot,
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("bertviewer.ui.module.source_tab.source_of", lambda *_: ())
-        show_tab(opened, "Source")
-    texts = [label.text() for label in opened.findChildren(QLabel)]
-    assert "The source will be shown once torch and transformers are loaded." in texts
-    loaded(opened, may_import, worker, qtbot)
+    show_tab(opened, "Source")
+    opened.workspace.selection.select("")
     assert find(opened, SourceView, "sourceView").toPlainText().count("class BertModel(") == 1
 
 
-def test_what_was_remembered_wrongly_is_put_right(
-    seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
+def test_a_run_is_announced_and_follows_unless_it_is_cancelled(
+    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
 ) -> None:
-    source = parse_source(str(seen), "base")
+    status, workspace = find(opened, QStatusBar), opened.workspace
+    run, cancel = (find(opened, QPushButton, name) for name in ("runButton", "cancelButton"))
+    opened.set_sentence("the cat", None)
+    run.click()
+    assert status.currentMessage() == FOLLOWS
+    cancel.click()
+    qtbot.waitUntil(lambda: not workspace.jobs.activity, timeout=OPEN_TIMEOUT)
+    assert (status.currentMessage(), libraries.are_loaded()) == ("", False)
+    run.click()
+    labels: list[str] = []
+    workspace.jobs.progressed.connect(lambda _done, _total, label: labels.append(label))
+    qtbot.waitUntil(lambda: libraries.LABEL in labels, timeout=OPEN_TIMEOUT)
+    assert status.currentMessage() == FOLLOWS  # not replaced by the worker's progress
+    assert workspace.runs.run is None
+    may_import.set()
+    qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+    assert len(last_run(opened).tokens) == 4
+    assert status.currentMessage() == ""
+    finish(opened, may_import, worker, qtbot)
+
+
+def test_a_wrong_structure_in_the_cache_is_corrected(
+    known: Path, window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    source = parse_source(str(known), "base")
     model = open_model(source)
-    lie = tuple(replace(node, class_name="Another") for node in model.architecture.modules)
-    lying = ModelSpec(source, replace(model.architecture, modules=lie), model.tasks)
+    wrong = tuple(replace(node, class_name="Another") for node in model.architecture.modules)
+    spec = ModelSpec(source, replace(model.architecture, modules=wrong), model.tasks)
     assert source.config_file is not None
-    store_spec(lying, read_configuration(source.config_file))
-    shown: list[str] = []
+    store_spec(spec, read_configuration(source.config_file))
     workspace = window.workspace
-
-    def note() -> None:
-        assert workspace.architecture is not None
-        shown.append(workspace.architecture.root.class_name)
-
-    workspace.architecture_changed.connect(note)
-    confirmed: list[bool] = []
-    workspace.confirmed.connect(lambda: confirmed.append(True))
-    window.open_named(str(seen))
-    qtbot.waitUntil(lambda: bool(confirmed), timeout=OPEN_TIMEOUT)
+    shown: list[str] = []
+    workspace.architecture_changed.connect(lambda found: shown.append(found.root.class_name))
+    with qtbot.waitSignal(workspace.confirmed, timeout=OPEN_TIMEOUT):
+        window.open_named(str(known))
     assert shown == ["Another", "BertModel"]
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert workspace.architecture is not None
-    assert workspace.architecture.costs is not None  # derived anew
+    assert workspace.architecture.costs is not None  # derived again
     assert open_model(source).architecture.root.class_name == "BertModel"
 
 
-@pytest.fixture
-def no_import(seen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the import of the libraries fail, once the model has been seen."""
-
+def test_without_torch_the_rest_works(
+    known: Path, window: MainWindow, worker: Worker, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
     def fail() -> None:
         raise ImportError("libtorch_cpu.so: cannot open shared object file")
 
     monkeypatch.setattr(libraries, "shared_import", Import(fail))
-
-
-@pytest.mark.usefixtures("no_import")
-def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
-    seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
-) -> None:
     failures: list[BaseException] = []
     window.workspace.jobs.errored.connect(failures.append)
-    window.open_named(str(seen))
+    window.open_named(str(known))
     qtbot.waitUntil(lambda: bool(failures), timeout=OPEN_TIMEOUT)
     assert "cannot open shared object file" in str(failures[0])
     assert window.workspace.architecture is not None

@@ -1,200 +1,176 @@
-"""'Check this step' in the window."""
+"""Check panel and summary: the steps of a verification, and what failed."""
 
-import copy
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
-import torch
-from PySide6.QtCore import QModelIndex, Qt
+from msgspec.structs import replace
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QTableView, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
-from torch import nn
 
-from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.jobs.worker import Worker
+from bertviewer.core.replay.recorded_run import RecordedRun
+from bertviewer.core.schema.activation_run import ModuleActivation, Sentence
+from bertviewer.core.schema.check import Check, CheckStep, Unchecked
+from bertviewer.core.schema.statistics import NO_ELEMENTS
+from bertviewer.ui.jobs.model_jobs import Ran
 from bertviewer.ui.module.check_panel import CheckPanel
-from bertviewer.ui.shell.main_window import MainWindow
-from tests.core.checks.small_models import change_output
-from tests.ui.finding import activate, find, show_tab
+from bertviewer.ui.module.inspector_page import CheckSummary
+from bertviewer.ui.state.pages import Page, RecordedValues
+from bertviewer.ui.state.selection import find as find_row
+from bertviewer.ui.state.workspace import Workspace
+from tests.charts.runs import made_up
+from tests.core.opened import plain
+from tests.ui.direct_worker import settle, show_architecture
+from tests.ui.finding import find
+
+LAYER = "encoder.layer.2"
+SELF = f"{LAYER}.attention.self"
+HEADS = 3
+STEPS = (
+    CheckStep(LAYER, "= next hidden state", 1e-7, 1e-6, ok=True),
+    CheckStep(SELF, "output (eager)", 2e-7, 1e-6, ok=True),
+    *(CheckStep(SELF, f"head {number}", 1e-8, 1e-6, ok=True) for number in range(HEADS)),
+)
+PASSED = Check(STEPS)
+FAILED = Check(
+    (
+        replace(STEPS[0], max_abs_error=0.5, ok=False),
+        STEPS[1],
+        replace(STEPS[2], max_abs_error=0.25, ok=False),
+        *STEPS[3:],
+    ),
+    (Unchecked("pooler", "it was called twice"),),
+)
 
 
 @pytest.fixture
-def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
-    """Return the window with the demo, a run, and the formula of a layer in sight."""
-    window = demo_window
-    show_tab(window, "Formula")
-    window.workspace.selection.select("encoder.layer.2")
-    window.set_sentence("a test sentence", None)
-    window.run()
-    idle(window, worker, qtbot)
-    return window
+def ready(workspace: Workspace) -> Workspace:
+    """Return a workspace with a run that has called the layer, which is selected."""
+    show_architecture(workspace, plain("bert-base-uncased"))
+    called = ModuleActivation(LAYER, "BertLayer", None, (1,), (NO_ELEMENTS,), None)
+    run = replace(made_up("a test"), modules=(called,))
+    workspace.show_run(Ran(RecordedRun(run, cast(Any, "a cache")), None))
+    workspace.selection.select(LAYER)
+    return workspace
 
 
-def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.jobs.activity and not worker.busy)
+def panel_of(workspace: Workspace, path: str, qtbot: QtBot) -> CheckPanel:
+    assert workspace.selection.tree is not None
+    row = find_row(workspace.selection.tree, path)
+    assert row is not None
+    panel = CheckPanel(workspace, row)
+    qtbot.addWidget(panel)
+    panel.show()
+    return panel
 
 
-def panel(window: MainWindow) -> CheckPanel:
-    # The panels of rows before it wait for the event loop to delete them.
-    shown = [p for p in window.findChildren(CheckPanel) if p.isVisibleTo(window)]
-    return shown[-1]
+def set_check(workspace: Workspace, check: Check) -> None:
+    assert workspace.runs.current is not None
+    workspace.runs.set_check(workspace.runs.current, LAYER, check)
 
 
-def inside(window: MainWindow, kind: type[Any], name: str) -> Any:
-    return find(panel(window), kind, name)
-
-
-def press(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    inside(window, QPushButton, "checkButton").click()
-    assert window.workspace.jobs.activity == "check"
-    idle(window, worker, qtbot)
-
-
-def rows(window: MainWindow, name: str) -> list[list[str]]:
-    model = inside(window, QTableView, name).model()
+def rows(panel: CheckPanel, name: str) -> list[list[str]]:
+    model = find(panel, QTableView, name).model()
     return [
         [model.index(row, column).data() for column in range(model.columnCount())]
         for row in range(model.rowCount())
     ]
 
 
-def shown(window: MainWindow, kind: type[QWidget], name: str) -> bool:
-    return bool(inside(window, kind, name).isVisibleTo(panel(window)))
+def visible(panel: CheckPanel) -> list[bool]:
+    """Return whether the table of steps, its fold button and the table of heads are shown."""
+    names = "checkTable", "checkHeadsButton", "checkHeads"
+    return [find(panel, QWidget, name).isVisible() for name in names]
 
 
-def test_before_a_run_there_is_nothing_to_check(demo_window: MainWindow) -> None:
-    show_tab(demo_window, "Formula")
-    assert not inside(demo_window, QPushButton, "checkButton").isEnabled()
-    assert not shown(demo_window, QTableView, "checkTable")
+def test_what_was_not_called_cannot_be_verified(workspace: Workspace, qtbot: QtBot) -> None:
+    show_architecture(workspace, plain("bert-base-uncased"))
+    panel = panel_of(workspace, LAYER, qtbot)
+    button = find(panel, QPushButton, "checkButton")
+    assert not button.isEnabled()
+    workspace.show_run(Ran(RecordedRun(made_up("a test"), cast(Any, "a cache")), None))
+    assert not button.isEnabled()
+    texts = [label.text() for label in panel.findChildren(QLabel)]
+    assert any(text.startswith("The last run did not call this module") for text in texts)
+    assert visible(panel) == [False, False, False]
 
 
-def test_a_layer_is_checked_step_by_step_down_to_its_heads(
-    ready: MainWindow, worker: Worker, qtbot: QtBot
-) -> None:
-    assert not shown(ready, QTableView, "checkTable")
-    press(ready, worker, qtbot)
-    steps = rows(ready, "checkTable")
-    assert [row[0] for row in steps] == [
-        "self-attention",
-        "add & norm",
-        "intermediate",
-        "output & add & norm",
-        "= next hidden state",
-        "attention.self: output",
-        "attention.self: output (eager)",
-        "attention.self: weights (eager)",
+def test_a_check_lists_its_steps_and_folds_the_heads(ready: Workspace, qtbot: QtBot) -> None:
+    panel = panel_of(ready, LAYER, qtbot)
+    assert find(panel, QPushButton, "checkButton").isEnabled()
+    assert visible(panel) == [False, False, False]
+    set_check(ready, PASSED)
+    assert visible(panel) == [True, True, False]
+    assert rows(panel, "checkTable") == [
+        ["= next hidden state", "1.0e−07", "1.0e−06", "✓ equal"],
+        ["attention.self: output (eager)", "2.0e−07", "1.0e−06", "✓ equal"],
     ]
-    assert {row[3] for row in steps} == {"✓ equal"}
-    # Twelve heads do not drown the page.
-    assert not shown(ready, QTableView, "checkHeads")
-    inside(ready, QToolButton, "checkHeadsButton").click()
-    assert shown(ready, QTableView, "checkHeads")
-    assert [row[0] for row in rows(ready, "checkHeads")] == [
-        f"attention.self: head {number}" for number in range(12)
-    ]
+    fold = find(panel, QToolButton, "checkHeadsButton")
+    assert fold.text() == "3 individual heads, all equal"
+    fold.click()
+    heads = [f"attention.self: head {number}" for number in range(HEADS)]
+    assert [row[0] for row in rows(panel, "checkHeads")] == heads
+    verdict = find(panel, QLabel, "checkVerdict").accessibleName()
+    assert verdict.startswith("✓ All 5 steps are within their tolerance.")
+    assert "(eager): the attention was run again" in verdict
 
 
-def test_the_button_beside_the_module_keeps_the_keys(
-    ready: MainWindow, worker: Worker, qtbot: QtBot
+def test_failed_steps_are_marked_and_their_heads_shown(ready: Workspace, qtbot: QtBot) -> None:
+    panel = panel_of(ready, LAYER, qtbot)
+    set_check(ready, FAILED)
+    assert visible(panel) == [True, True, True]
+    assert [row[3] for row in rows(panel, "checkTable")] == ["✗ different", "✓ equal"]
+    assert [row[3] for row in rows(panel, "checkHeads")] == ["✗ different", "✓ equal", "✓ equal"]
+    model = find(panel, QTableView, "checkTable").model()
+    colors = [model.index(row, 3).data(Qt.ItemDataRole.ForegroundRole) for row in range(2)]
+    assert [color is not None for color in colors] == [True, False]
+    verdict = find(panel, QLabel, "checkVerdict").accessibleName()
+    assert verdict.startswith("✗ 2 of 5 steps are outside their tolerance.")
+    assert "Not verified: pooler: it was called twice." in verdict
+    with qtbot.waitSignal(ready.page_requested) as requested:
+        find(panel, QPushButton, "checkValuesButton").click()
+    assert requested.args == [Page.TENSORS, RecordedValues(FAILED.steps[0])]
+
+
+def test_a_check_is_shown_as_long_as_its_run_is_the_last_one(
+    ready: Workspace, qtbot: QtBot
 ) -> None:
-    activate(ready, qtbot)
-    button = find(ready, QPushButton, "quickCheckButton")
-    pill = find(ready, QLabel, "checkPill")
-    assert button.isVisible()
-    assert pill.isHidden()
-    button.setFocus()
-    qtbot.keyClick(button, Qt.Key.Key_Space)
-    assert ready.workspace.jobs.activity == "check"
-    assert button.hasFocus()
-    qtbot.keyClick(button, Qt.Key.Key_Space)  # it is not begun a second time
-    idle(ready, worker, qtbot)
-    qtbot.waitUntil(pill.isVisible)
-    assert pill.text() == "20 steps verified"
-    assert "tolerance" in find(ready, QLabel, "checkDifference").text()
-    assert button.hasFocus()
-    # What came out stands in the formula's tab too, in sight, with a word on names of its steps.
-    verdict = inside(ready, QLabel, "checkVerdict")
-    table = inside(ready, QTableView, "checkTable")
-    whole = table.rect()
-    qtbot.waitUntil(lambda: table.visibleRegion().boundingRect().top() == whole.top())
-    assert not verdict.visibleRegion().isEmpty()
-    assert "(eager): the attention was run again" in verdict.accessibleName()
-    ready.workspace.selection.select("encoder.layer.3")
-    assert pill.isHidden()
-    assert button.hasFocus()
-    ready.workspace.selection.select("encoder.layer")  # a list, which nothing calls
-    assert not button.isVisible()
+    panel, run = panel_of(ready, LAYER, qtbot), ready.runs.run
+    assert run is not None
+    set_check(ready, PASSED)
+    ready.show_run(Ran(RecordedRun(replace(run), cast(Any, "a cache")), None))
+    assert visible(panel) == [False, False, False]
 
 
-@pytest.fixture
-def values(opened_demo: LoadedModel) -> Iterator[nn.Module]:
-    """Give the values of layer 2 to be changed; other tests have the same weights."""
-    module = opened_demo.module(random_weights=False)
-    values = module.get_submodule("encoder.layer.2.attention.self.value")
-    before = copy.deepcopy(values.state_dict())
-    yield values
-    values.load_state_dict(before)
+def test_the_summary_next_to_the_module(ready: Workspace, qtbot: QtBot) -> None:
+    summary = CheckSummary(ready, QWidget())
+    qtbot.addWidget(summary)
+    summary.show()
+    badge, text = find(summary, QLabel, "checkPill"), find(summary, QLabel, "checkDifference")
+    assert find(summary, QPushButton, "quickCheckButton").isVisible()
+    assert badge.isHidden()
+    for check, count in ((PASSED, "5 steps verified"), (FAILED, "3 of 5 steps verified")):
+        set_check(ready, check)
+        assert (badge.isVisible(), badge.text()) == (True, count)
+    assert text.text() == "max difference 0.5, tolerance 1e−06"
+    ready.selection.select("encoder.layer")  # a list, which is never called
+    assert not summary.isVisible()
+    ready.selection.select(LAYER)
+    assert not summary.isHidden()
 
 
-def test_a_cross_is_told_by_sign_words_and_colour(
-    ready: MainWindow, worker: Worker, qtbot: QtBot, values: nn.Module
-) -> None:
-    # The layer is called again with the weights of this moment, so these alone break nothing.
-    with torch.no_grad():
-        values.get_parameter("weight")[0, 0] += 1
-    press(ready, worker, qtbot)
-    assert {row[3] for row in rows(ready, "checkTable")} == {"✓ equal"}
-    first = nn.functional.one_hot(torch.tensor(0), 384)
-    with change_output(values, lambda output: output + first):
-        press(ready, worker, qtbot)
-    wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ different"}
-    assert wrong == {
-        "self-attention",
-        "= next hidden state",
-        "attention.self: output",
-        "attention.self: output (eager)",
-    }
-    table = inside(ready, QTableView, "checkTable").model()
-    bad, good = table.index(0, 3, QModelIndex()), table.index(1, 3, QModelIndex())
-    assert bad.data(Qt.ItemDataRole.ForegroundRole) is not None
-    assert good.data(Qt.ItemDataRole.ForegroundRole) is None
-    # The head at fault is not left folded away.
-    assert shown(ready, QTableView, "checkHeads")
-    assert [row[0] for row in rows(ready, "checkHeads") if row[3] != "✓ equal"] == [
-        "attention.self: head 0"
-    ]
-
-
-def test_results_last_as_long_as_their_run(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    press(ready, worker, qtbot)
-    ready.workspace.selection.select("encoder.layer.2.intermediate.dense")
-    assert not shown(ready, QTableView, "checkTable")
-    press(ready, worker, qtbot)
-    assert [row[0] for row in rows(ready, "checkTable")] == ["output"]
-    assert not shown(ready, QToolButton, "checkHeadsButton")
-    ready.workspace.selection.select("encoder.layer.2")
-    assert shown(ready, QTableView, "checkTable")
-    assert len(ready.workspace.runs.checks) == 2
-    ready.run()
-    idle(ready, worker, qtbot)
-    assert ready.workspace.runs.checks == {}
-    assert not shown(ready, QTableView, "checkTable")
-    ready.open_source(parse_source("distilbert-base-uncased"))
-    idle(ready, worker, qtbot)
-    assert ready.workspace.runs.checks == {}
-
-
-def test_a_list_is_never_called(ready: MainWindow) -> None:
-    ready.workspace.selection.select("encoder.layer")
-    assert not inside(ready, QPushButton, "checkButton").isEnabled()
-
-
-def test_a_check_can_be_cancelled(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    inside(ready, QPushButton, "checkButton").click()
-    find(ready, QPushButton, "cancelButton").click()
-    idle(ready, worker, qtbot)
-    assert ready.workspace.runs.checks == {}
-    press(ready, worker, qtbot)
-    assert list(ready.workspace.runs.checks) == ["encoder.layer.2"]
+def test_checks_compute_and_can_be_cancelled(demo_workspace: Workspace) -> None:
+    demo_workspace.check(LAYER)
+    assert not demo_workspace.jobs.activity
+    demo_workspace.run_sentence(Sentence("a test"), random_weights=False)
+    settle(demo_workspace)
+    demo_workspace.check(LAYER)
+    demo_workspace.check("pooler")  # one at a time
+    demo_workspace.jobs.cancel()
+    settle(demo_workspace)
+    assert demo_workspace.runs.checks == {}
+    demo_workspace.check(LAYER)
+    settle(demo_workspace)
+    (path,) = demo_workspace.runs.checks
+    check = demo_workspace.runs.checks[path]
+    assert (path, len(check.steps), check.failed) == (LAYER, 20, ())

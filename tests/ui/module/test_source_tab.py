@@ -1,28 +1,51 @@
-"""The tab shows the class's own lines, numbered as in the file, readable in both themes."""
+"""Source tab: the source of the selected module's class, numbered as in its file."""
+
+from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette, QTextCursor
-from PySide6.QtWidgets import (
-    QApplication,
-    QLabel,
-    QLineEdit,
-    QTabWidget,
-    QTreeView,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QTabWidget, QTreeView, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.building.source_code import SourceCode, source_of
 from bertviewer.ui.module.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
+from bertviewer.ui.module.source_tab import SourceTab
 from bertviewer.ui.module.source_view import SourceView
 from bertviewer.ui.shell.main_window import MainWindow
-from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME
+from bertviewer.ui.state.workspace import Workspace
+from bertviewer.ui.theme.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
 from bertviewer.ui.widgets.find_bar import FindBar
+from tests.core.opened import plain
+from tests.ui.direct_worker import show_architecture
 from tests.ui.finding import find
-from tests.ui.module.source_in_sight import CODE, source_tab
 from tests.ui.run.view_harness import made_up_tree
+
+CODE = '''@decorated
+class Kind(Base):
+    """Two
+    lines."""
+
+    def run(self, x):
+        return x @ 2  # why
+'''
+
+
+def test_spans_by_kind_of_token() -> None:
+    spans = spans_of(CODE)
+    assert spans[0] == [Span(0, 1, "decorator"), Span(1, 9, "decorator")]
+    assert spans[1] == [Span(0, 5, "keyword"), Span(6, 4, "definition")]
+    assert spans[2] == [Span(4, 6, "string")]
+    assert spans[3] == [Span(0, 13, "string")]
+    assert [s.kind for s in spans[5]] == ["keyword", "definition", "self"]
+    assert [s.kind for s in spans[6]] == ["keyword", "number", "comment"]  # @ is a product here
+
+
+def test_spans_of_a_method_alone_and_of_invalid_code() -> None:
+    method = "    def forward(self):\n        return None\n"
+    assert [s.kind for s in spans_of(method)[1]] == ["keyword", "keyword"]
+    assert spans_of("class (((:\n'") == {0: [Span(0, 5, "keyword")]}
 
 
 def luminance(color: QColor) -> float:
@@ -33,33 +56,14 @@ def luminance(color: QColor) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def colors_of(view: SourceView, line: int) -> set[str]:
-    block = view.document().findBlockByNumber(line)
-    return {entry.format.foreground().color().name() for entry in block.layout().formats()}
-
-
-def test_spans_tell_the_kinds_of_words_apart() -> None:
-    spans = spans_of(CODE)
-    assert spans[0] == [Span(0, 1, "decorator"), Span(1, 9, "decorator")]
-    assert spans[1] == [Span(0, 5, "keyword"), Span(6, 4, "definition")]
-    assert spans[2] == [Span(4, 6, "string")]
-    assert spans[3] == [Span(0, 13, "string")]
-    assert [s.kind for s in spans[5]] == ["keyword", "definition", "self"]
-    # A matrix product is no decorator.
-    assert [s.kind for s in spans[6]] == ["keyword", "number", "comment"]
-
-
-def test_a_method_by_itself_and_broken_text_are_coloured_as_far_as_they_go() -> None:
-    method = "    def forward(self):\n        return None\n"
-    assert [s.kind for s in spans_of(method)[1]] == ["keyword", "keyword"]
-    assert spans_of("class (((:\n'") == {0: [Span(0, 5, "keyword")]}
-
-
-@pytest.mark.parametrize("appearance", [LIGHT_NAME, DARK_NAME])
-def test_colours_can_be_read(window: MainWindow, appearance: str) -> None:
-    window.set_appearance(appearance)
+@pytest.mark.parametrize(
+    ("appearance", "colors"), [(LIGHT_NAME, LIGHT_COLORS), (DARK_NAME, DARK_COLORS)]
+)
+def test_colors_have_a_contrast_of_4_5(
+    appearance: str, colors: dict[str, str], qapp: QApplication
+) -> None:
+    apply_appearance(qapp, appearance)
     base = luminance(QApplication.palette().color(QPalette.ColorRole.Base))
-    colors = LIGHT_COLORS if appearance == LIGHT_NAME else DARK_COLORS
     for kind, color in colors.items():
         light, dark = sorted((luminance(QColor(color)), base), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, kind
@@ -77,94 +81,95 @@ def test_lines_are_numbered_as_in_their_files(qtbot: QtBot) -> None:
     assert view.gutter_width() > view.fontMetrics().horizontalAdvance("41")
 
 
-def test_the_selected_modules_class_is_shown(demo_window: MainWindow, qtbot: QtBot) -> None:
-    window = demo_window
-    window.workspace.selection.select("encoder.layer.1.attention.self")
-    page, view = source_tab(window)
+@pytest.fixture
+def tab(workspace: Workspace, qtbot: QtBot) -> SourceTab:
+    show_architecture(workspace, plain("bert-base-uncased"))
+    tab = SourceTab(workspace)
+    qtbot.addWidget(tab)
+    tab.show()
+    return tab
+
+
+def colors_of(view: SourceView) -> Iterator[str]:
+    """Yield the colours of the first line."""
+    for entry in view.document().findBlockByNumber(0).layout().formats():
+        yield entry.format.foreground().color().name()
+
+
+def test_the_source_of_the_selected_class(
+    tab: SourceTab, workspace: Workspace, qapp: QApplication, qtbot: QtBot
+) -> None:
+    view = find(tab, SourceView, "sourceView")
+    workspace.selection.select("encoder.layer.1.attention.self")
+    tab.refresh()
     (expected,) = source_of("transformers.models.bert.modeling_bert", "BertSelfAttention")
     assert view.toPlainText() == expected.text.rstrip("\n")
     assert view.line_number(0) == expected.first_line
-    texts = [label.text() for label in page.findChildren(QLabel)]
+    texts = [label.text() for label in tab.findChildren(QLabel)]
     assert "BertSelfAttention" in texts
     assert any(f"{expected.path}, line {expected.first_line}" in text for text in texts)
     assert any(f"transformers {expected.version}" in text for text in texts)
-    # It can be selected and copied, and not changed.
     assert view.isReadOnly()
-    view.selectAll()
-    assert view.textCursor().selectedText().startswith("class BertSelfAttention")
-
-    window.set_appearance(LIGHT_NAME)
-    qtbot.waitUntil(lambda: LIGHT_COLORS["keyword"] in colors_of(view, 0))
-    window.set_appearance(DARK_NAME)
-    qtbot.waitUntil(lambda: DARK_COLORS["keyword"] in colors_of(view, 0))
-
-    # The same class elsewhere leaves the reader at the line that is being read.
+    for appearance, colors in ((LIGHT_NAME, LIGHT_COLORS), (DARK_NAME, DARK_COLORS)):
+        apply_appearance(qapp, appearance)
+        qtbot.waitUntil(lambda colors=colors: colors["keyword"] in colors_of(view))  # type: ignore[misc]
+    # The same class in another layer keeps the position.
     view.moveCursor(QTextCursor.MoveOperation.End)
-    at = view.textCursor().position()
-    window.workspace.selection.select("encoder.layer.2.attention.self")
-    assert view.textCursor().position() == at
-    window.workspace.selection.select("embeddings.LayerNorm")
+    position = view.textCursor().position()
+    workspace.selection.select("encoder.layer.2.attention.self")
+    tab.refresh()
+    assert view.textCursor().position() == position
+    workspace.selection.select("embeddings.LayerNorm")
+    tab.refresh()
     assert "class LayerNorm(Module)" in view.toPlainText()
 
 
-def test_a_missing_source_is_one_plain_line(demo_window: MainWindow) -> None:
+def test_a_missing_source_is_one_line(tab: SourceTab, workspace: Workspace) -> None:
     row = made_up_tree()
-    gone = replace(row.node, class_module="no.such.place", class_name="Gone")
-    demo_window.workspace.selection.exchange_tree(replace(row, node=gone))
-    page, view = source_tab(demo_window)
-    assert view.toPlainText() == ""
-    assert "no.such.place.Gone" in find(page, QLabel, "sourcePlace").text()
+    missing = replace(row.node, class_module="no.such.place", class_name="Gone")
+    workspace.selection.exchange_tree(replace(row, node=missing))
+    tab.refresh()
+    assert find(tab, SourceView, "sourceView").toPlainText() == ""
+    assert "no.such.place.Gone" in find(tab, QLabel, "sourcePlace").text()
 
 
-def test_the_shortcut_finds_where_one_reads_and_filters_elsewhere(
+def test_ctrl_f_searches_the_source_where_it_is_read_and_filters_the_tree_elsewhere(
     demo_window: MainWindow, qtbot: QtBot
 ) -> None:
     window = demo_window
     window.activateWindow()
-    source_tab(window)
-    tabs, bar = find(window, QTabWidget, "detailTabs"), find(window, FindBar, "findBar")
-    tree, filter_ = find(window, QTreeView, "moduleTree"), find(window, QLineEdit, "treeFilter")
-    field, titles = find(window, QLineEdit, "findField"), tabs.tabBar()
+    tabs, tree = find(window, QTabWidget, "detailTabs"), find(window, QTreeView, "moduleTree")
+    titles = tabs.tabBar()
     source = next(n for n in range(tabs.count()) if tabs.tabText(n) == "Source")
+
+    def click(number: int) -> None:
+        tree.setFocus()
+        qtbot.waitUntil(tree.hasFocus)
+        place = titles.tabRect(number).center()
+        qtbot.mouseClick(titles, Qt.MouseButton.LeftButton, pos=place)
 
     def press(widget: QWidget) -> None:
         widget.setFocus()
         qtbot.waitUntil(widget.hasFocus)
         qtbot.keyClick(widget, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
 
-    tree.setFocus()
-    qtbot.waitUntil(tree.hasFocus)
-    qtbot.mouseClick(titles, Qt.MouseButton.LeftButton, pos=titles.tabRect(0).center())
-    assert tree.hasFocus()  # the arrow keys go on from module to module
-    tabs.setCurrentIndex(source)
-    press(titles)
-    assert field.hasFocus()
-    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    for _ in range(2):  # the first click builds the page
+        click(source)
+        view = find(window, SourceView, "sourceView")
+        assert view.hasFocus()  # it is read with the keyboard
+    bar, field = find(window, FindBar, "findBar"), find(window, QLineEdit, "findField")
+    filter_field = find(window, QLineEdit, "treeFilter")
+    for widget in (view, titles):
+        press(widget)
+        assert field.hasFocus()
+        qtbot.keyClick(field, Qt.Key.Key_Escape)
     press(tree)
-    assert filter_.hasFocus()
+    assert filter_field.hasFocus()
     assert not bar.isVisible()
-    tabs.setCurrentIndex(0)
+    click(0)
+    assert tree.hasFocus()  # the arrow keys go on from module to module
     press(titles)
-    assert filter_.hasFocus()
-    # Its own keys stay the tab bar's.
-    titles.setFocus()
+    assert filter_field.hasFocus()
+    titles.setFocus()  # keeps its own keys
     qtbot.keyClick(titles, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
     assert tabs.currentIndex() == 1
-
-
-def test_a_click_on_its_title_brings_the_keys_to_the_source(
-    demo_window: MainWindow, qtbot: QtBot
-) -> None:
-    window = demo_window
-    window.activateWindow()
-    tabs, tree = find(window, QTabWidget, "detailTabs"), find(window, QTreeView, "moduleTree")
-    source = next(n for n in range(tabs.count()) if tabs.tabText(n) == "Source")
-    place = tabs.tabBar().tabRect(source).center()
-    for _ in range(2):  # the first click brings it into sight
-        tree.setFocus()
-        qtbot.waitUntil(tree.hasFocus)
-        qtbot.mouseClick(tabs.tabBar(), Qt.MouseButton.LeftButton, pos=place)
-        view = find(window, SourceView, "sourceView")
-        assert view.hasFocus()
-    qtbot.keyClick(view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
-    assert find(window, QLineEdit, "findField").hasFocus()

@@ -1,7 +1,8 @@
-"""What is typed, and whether it can be run."""
+"""Sentence bar: the typed sentence, why it cannot be run, and the buttons around it."""
 
-import threading
-from typing import Any
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,161 +14,172 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QToolButton,
+    QWidget,
 )
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.app.application import first_sentence
-from bertviewer.ui.jobs import model_jobs as jobs
 from bertviewer.ui.run.run_button import RunButton
-from bertviewer.ui.run.sentence_bar import EXAMPLE
-from bertviewer.ui.shell.main_window import MainWindow
-from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, has_error, is_drawn, last_run
+from bertviewer.ui.run.sentence_bar import BASELINE_WIDTH, EXAMPLE, FULL_WIDTH, SentenceBar
+from bertviewer.ui.state.workspace import Workspace
+from tests.core.opened import plain
+from tests.tools.patient_bot import PATIENCE
+from tests.ui.direct_worker import settle, show_architecture
+from tests.ui.finding import activate, find
 
 
-def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) -> None:
-    button = find(window, QPushButton, "runButton")
-    assert button.toolTip() == "No model is open."
-    window.open_source(parse_source("bert-base-uncased"))
-    workspace = window.workspace
-    qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.jobs.activity, timeout=OPEN_TIMEOUT)
-    assert button.toolTip() == "This model has no weights. Select random weights to run it."
-    find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
+@pytest.fixture
+def bar(workspace: Workspace, qtbot: QtBot) -> Iterator[SentenceBar]:
+    """Return a bar before a model is open."""
+    bar = SentenceBar(workspace)
+    qtbot.addWidget(bar)
+    bar.resize(1200, 56)
+    bar.show()
+    yield bar
+    assert bar.stop(PATIENCE / 1000)
+
+
+@pytest.fixture
+def demo_bar(bar: SentenceBar, demo_workspace: Workspace) -> SentenceBar:
+    """Return a bar over the demo model."""
+    return bar
+
+
+@pytest.fixture
+def untrained_bar(bar: SentenceBar, workspace: Workspace) -> SentenceBar:
+    """Return a bar over a model without weights."""
+    assert find(bar, QPushButton, "runButton").toolTip() == "No model is open."
+    show_architecture(workspace, plain("bert-base-uncased"))
+    return bar
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sentence, bool]]:
+    """Return the sentences that are run, and whether on random weights."""
+    runs: list[tuple[Sentence, bool]] = []
+    monkeypatch.setattr(
+        Workspace,
+        "run_sentence",
+        lambda _self, sentence, random_weights: runs.append((sentence, random_weights)),
+    )
+    return runs
+
+
+def visible(bar: QWidget, *names: str) -> list[bool]:
+    return [find(bar, QWidget, name).isVisible() for name in names]
+
+
+def test_run_is_enabled_when_nothing_is_missing(untrained_bar: SentenceBar) -> None:
+    button = find(untrained_bar, QPushButton, "runButton")
+    missing = [button.toolTip()]
+    find(untrained_bar, QCheckBox, "randomWeightsCheck").setChecked(True)
+    missing.append(button.toolTip())
+    assert missing == [
+        "This model has no weights. Select random weights to run it.",
+        "Type a sentence first.",
+    ]
     assert not button.isEnabled()
-    assert button.toolTip() == "Type a sentence first."
-    window.set_sentence("a test", None)
+    untrained_bar.set_sentence("a test", None)
     assert button.isEnabled()
     assert button.toolTip() == "Run the sentence (Enter)"
 
 
-def test_enter_without_weights_says_what_to_do(
-    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+def test_enter_without_weights_offers_random_weights(
+    untrained_bar: SentenceBar, qtbot: QtBot, runs: list[tuple[Sentence, bool]]
 ) -> None:
-    window.open_source(parse_source("gpt2"))
-    workspace = window.workspace
-    qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.jobs.activity, timeout=OPEN_TIMEOUT)
-    ran: list[tuple[Sentence, bool]] = []
-    monkeypatch.setattr(workspace, "run_sentence", lambda *asked: ran.append(asked))
-    field, offer = find(window, QLineEdit, "sentenceEdit"), find(window, QPushButton, "runOnRandom")
-    said, check = find(window, QLabel, "runLacking"), find(window, QCheckBox, "randomWeightsCheck")
-    assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (False, False, True)
+    field = find(untrained_bar, QLineEdit, "sentenceEdit")
+    names = "runLacking", "runOnRandom", "randomWeightsCheck"
+    assert visible(untrained_bar, *names) == [False, False, True]
     qtbot.keyClicks(field, "a test")
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert said.text() == "This model has no weights."
-    assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (True, True, False)
-    assert ran == []
-    # What is typed next takes the words away.
-    qtbot.keyClicks(field, "s")
-    assert (said.isVisible(), offer.isVisible(), check.isVisible()) == (False, False, True)
+    assert find(untrained_bar, QLabel, "runLacking").text() == "This model has no weights."
+    assert visible(untrained_bar, *names) == [True, True, False]
+    qtbot.keyClicks(field, "s")  # hides the message
+    assert visible(untrained_bar, *names) == [False, False, True]
     qtbot.keyClick(field, Qt.Key.Key_Enter)
-    offer.click()
-    assert ran == [(Sentence("a tests"), True)]
-    assert (said.isVisible(), offer.isVisible(), check.isChecked()) == (False, False, True)
+    assert runs == []
+    find(untrained_bar, QPushButton, "runOnRandom").click()
+    assert runs == [(Sentence("a tests"), True)]
+    assert find(untrained_bar, QCheckBox, "randomWeightsCheck").isChecked()
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-def test_enter_without_a_sentence_says_so(
-    demo_window: MainWindow, qtbot: QtBot, key: Qt.Key
+def test_enter_in_an_empty_field_says_what_is_missing(
+    demo_bar: SentenceBar, qtbot: QtBot, key: Qt.Key, runs: list[tuple[Sentence, bool]]
 ) -> None:
-    field, said = (
-        find(demo_window, QLineEdit, "sentenceEdit"),
-        find(demo_window, QLabel, "runLacking"),
-    )
-    qtbot.keyClick(field, key)
-    assert (said.isVisible(), said.text()) == (True, "Type a sentence first.")
-    assert not find(demo_window, QPushButton, "runOnRandom").isVisible()
+    qtbot.keyClick(find(demo_bar, QLineEdit, "sentenceEdit"), key)
+    assert find(demo_bar, QLabel, "runLacking").text() == "Type a sentence first."
+    assert visible(demo_bar, "runLacking", "runOnRandom") == [True, False]
+    assert runs == []
 
 
-def test_spaces_are_no_second_sentence(demo_window: MainWindow, qtbot: QtBot) -> None:
-    window = demo_window
-    window.set_sentence("a test", " \u2003")
-    find(window, QPushButton, "runButton").click()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
-    assert last_run(window).sentence == Sentence("a test")
-    assert {token.segment for token in last_run(window).tokens} == {0}
-
-
-def test_typing_during_a_run_leaves_its_progress(demo_window: MainWindow, qtbot: QtBot) -> None:
-    window = demo_window
-    window.set_sentence("a test", None)
-    window.run()
-    workspace, bar = window.workspace, find(window, QProgressBar, "runProgress")
-    workspace.jobs.progressed.emit(3, 7, "running")
-    find(window, QLineEdit, "sentenceEdit").setText("another one")
-    assert (bar.value(), bar.maximum()) == (3, 7)
-    assert not find(window, QPushButton, "runButton").isEnabled()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
-    assert find(window, QPushButton, "runButton").isEnabled()
-
-
-def test_the_second_sentence_has_a_field_when_there_is_one(
-    demo_window: MainWindow, qtbot: QtBot
+def test_without_a_tokenizer_nothing_can_be_run(
+    tiny_bert_folder: Path, tmp_path: Path, bar: SentenceBar, workspace: Workspace
 ) -> None:
-    window = demo_window
-    add, pair = find(window, QToolButton, "addPair"), find(window, QLineEdit, "pairEdit")
-    assert (add.isVisible(), pair.isVisible()) == (True, False)
-    qtbot.mouseClick(add, Qt.MouseButton.LeftButton)
-    assert (add.isVisible(), pair.isVisible()) == (False, True)
+    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+    (folder / "vocab.txt").unlink()
+    workspace.open(parse_source(str(folder)))
+    settle(workspace)
+    bar.set_sentence("the cat", None)
+    button, note = find(bar, QPushButton, "runButton"), find(bar, QLabel, "tokenCount")
+    assert not button.isEnabled()
+    assert button.toolTip() == "This model has no tokenizer, so no sentence can be run."
+    assert note.text() == "This model has no tokenizer"
+    assert note.toolTip() == button.toolTip()
+
+
+def test_the_second_sentence_has_a_field_while_it_is_used(
+    demo_bar: SentenceBar, demo_workspace: Workspace, qtbot: QtBot
+) -> None:
+    pair, names = find(demo_bar, QLineEdit, "pairEdit"), ("addPair", "pairEdit")
+    assert visible(demo_bar, *names) == [True, False]
+    activate(demo_bar, qtbot)
+    qtbot.mouseClick(find(demo_bar, QToolButton, "addPair"), Qt.MouseButton.LeftButton)
+    assert visible(demo_bar, *names) == [False, True]
     qtbot.waitUntil(pair.hasFocus)
     qtbot.keyClicks(pair, "b")
-    qtbot.mouseClick(find(window, QToolButton, "dropPair"), Qt.MouseButton.LeftButton)
-    assert (add.isVisible(), pair.isVisible(), pair.text()) == (True, False, "")
-    window.set_sentence("a", "b")
-    assert pair.isVisible()
-    window.set_sentence("a", None)
-    assert not pair.isVisible()
-    # Whoever knows the field may write into it.
-    pair.setText("b")
-    assert pair.isVisible()
-    assert window.workspace.next_run.sentence == Sentence("a", "b")
+    qtbot.mouseClick(find(demo_bar, QToolButton, "dropPair"), Qt.MouseButton.LeftButton)
+    assert visible(demo_bar, *names) == [True, False]
+    assert pair.text() == ""
+    sentences = []
+    for text, is_shown in (("b", True), (None, False), (" \u2003", True)):
+        demo_bar.set_sentence("a", text)
+        assert pair.isVisible() == is_shown
+        sentences.append(demo_workspace.next_run.sentence)
+    assert sentences == [Sentence("a", "b"), Sentence("a"), Sentence("a")]
 
 
-def test_cancel_stands_in_place_of_run_and_the_focus_stays(
-    demo_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+def test_cancel_replaces_run_while_it_runs_and_takes_over_the_focus(
+    demo_bar: SentenceBar, demo_workspace: Workspace, qtbot: QtBot
 ) -> None:
-    goes_on = threading.Event()
-    run_sentence = jobs.run_sentence_job
-
-    def wait_and_run(*arguments: Any) -> Any:
-        assert goes_on.wait(OPEN_TIMEOUT / 1000)
-        return run_sentence(*arguments)
-
-    monkeypatch.setattr(jobs, "run_sentence_job", wait_and_run)
-    window = demo_window
-    button, cancel = (find(window, QPushButton, name) for name in ("runButton", "cancelButton"))
-    window.set_sentence("a test", None)
-    assert (button.isVisible(), cancel.isVisible(), cancel.isEnabled()) == (True, False, False)
-    button.setFocus()
-    qtbot.waitUntil(button.hasFocus)
-    place = button.mapTo(window, button.rect().topLeft())
-    qtbot.keyClick(button, Qt.Key.Key_Space)
-    assert (button.isVisible(), cancel.isVisible(), cancel.isEnabled()) == (False, True, True)
+    run, cancel = (find(demo_bar, QPushButton, name) for name in ("runButton", "cancelButton"))
+    progress = find(demo_bar, QProgressBar, "runProgress")
+    demo_bar.set_sentence("a test", None)
+    activate(demo_bar, qtbot)
+    run.setFocus()
+    place = run.mapTo(demo_bar, run.rect().topLeft())
+    qtbot.keyClick(run, Qt.Key.Key_Space)
+    assert visible(demo_bar, "runButton", "cancelButton", "runProgress") == [False, True, True]
     assert cancel.hasFocus()
-    assert cancel.mapTo(window, cancel.rect().topLeft()) == place
-    goes_on.set()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
-    assert (button.isVisible(), cancel.isVisible()) == (True, False)
-    assert button.hasFocus()
+    assert cancel.mapTo(demo_bar, cancel.rect().topLeft()) == place
+    demo_workspace.jobs.progressed.emit(3, 7, "running")
+    find(demo_bar, QLineEdit, "sentenceEdit").setText("another one")  # leaves the progress
+    assert (progress.value(), progress.maximum()) == (3, 7)
+    assert not run.isEnabled()
+    settle(demo_workspace)
+    assert visible(demo_bar, "runButton", "cancelButton", "runProgress") == [True, False, False]
+    assert run.hasFocus()
+    assert demo_workspace.runs.run is not None
+    assert demo_workspace.runs.run.sentence == Sentence("a test")
 
 
-@pytest.mark.qt_log_ignore("does not support")  # the tip comes up in a window of its own
-def test_enter_in_an_empty_field_does_nothing(demo_window: MainWindow, qtbot: QtBot) -> None:
-    edit = find(demo_window, QLineEdit, "sentenceEdit")
-    qtbot.keyClick(edit, Qt.Key.Key_Return)
-    demo_window.run()
-    assert demo_window.workspace.jobs.activity == ""
-    assert not has_error(demo_window)
-    assert find(demo_window, QPushButton, "runButton").toolTip() == "Type a sentence first."
-
-
-def test_arrow_keys_go_through_the_sentences_before(demo_window: MainWindow, qtbot: QtBot) -> None:
-    history = demo_window.workspace.next_run.history
-    history.set_entries((Sentence("one"), Sentence("two", "a pair")))
-    edit, pair = (find(demo_window, QLineEdit, name) for name in ("sentenceEdit", "pairEdit"))
+def test_up_and_down_go_through_earlier_sentences(
+    demo_bar: SentenceBar, demo_workspace: Workspace, qtbot: QtBot
+) -> None:
+    entries = Sentence("one"), Sentence("two", "a pair")
+    demo_workspace.next_run.history.set_entries(entries)
+    edit, pair = (find(demo_bar, QLineEdit, name) for name in ("sentenceEdit", "pairEdit"))
     qtbot.keyClicks(edit, "half")
     found = []
     for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Down):
@@ -176,71 +188,47 @@ def test_arrow_keys_go_through_the_sentences_before(demo_window: MainWindow, qtb
     assert found == [("two", "a pair"), ("one", ""), ("two", "a pair"), ("half", "")]
 
 
-def test_a_run_is_remembered(demo_window: MainWindow, qtbot: QtBot) -> None:
-    demo_window.set_sentence("a test", None)
-    demo_window.run()
-    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
-    assert demo_window.workspace.next_run.history.entries == (Sentence("a test"),)
-    menu = find(demo_window, RunButton).menu()
-    (action,) = [action for action in menu.actions() if action.text() == "a test"]
-    demo_window.set_sentence("another", None)
-    action.trigger()
-    assert find(demo_window, QLineEdit, "sentenceEdit").text() == "a test"
+def test_the_menu_of_run(
+    demo_bar: SentenceBar, demo_workspace: Workspace, runs: list[tuple[Sentence, bool]]
+) -> None:
+    button, next_run = find(demo_bar, RunButton), demo_workspace.next_run
+    next_run.history.set_entries([Sentence("an earlier one")])
 
-
-def test_the_menu_of_run_has_its_choices(demo_window: MainWindow, qtbot: QtBot) -> None:
-    button = find(demo_window, RunButton)
-
-    def able(name: str) -> bool:
+    def is_enabled(name: str) -> bool:
         return find(button.menu(), QAction, name).isEnabled()
 
     # A trained model has no choice of weights.
     assert find(button.menu(), QAction, "trainedWeights").isChecked()
-    assert not able("randomWeights")
-    assert not able("keepChoice")
-    demo_window.set_sentence("a test", None)
+    names = "randomWeights", "keepChoice", "runAgain"
+    assert [is_enabled(name) for name in names] == [False, False, False]
+    (earlier,) = [each for each in button.menu().actions() if each.text() == "an earlier one"]
+    earlier.trigger()
+    assert find(demo_bar, QLineEdit, "sentenceEdit").text() == "an earlier one"
     find(button.menu(), QAction, "runAgain").trigger()
-    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
-    find(button.menu(), QAction, "keepChoice").trigger()
-    assert demo_window.workspace.runs.baseline is demo_window.workspace.runs.current
-    assert not able("keepChoice")
+    assert runs == [(Sentence("an earlier one"), False)]
     chosen: list[str] = []
     button.device_chosen.connect(chosen.append)
     find(button.menu(), QAction, "device-cpu").trigger()
     assert chosen == ["cpu"]
 
 
-def test_an_example_is_offered_until_there_is_a_sentence(
-    demo_window: MainWindow, qtbot: QtBot
+def test_an_example_is_offered_until_something_is_typed(
+    demo_bar: SentenceBar, runs: list[tuple[Sentence, bool]]
 ) -> None:
-    button = find(demo_window, QToolButton, "exampleSentence")
+    button = find(demo_bar, QToolButton, "exampleSentence")
     assert button.isVisible()
-    demo_window.set_sentence("a", None)
+    demo_bar.set_sentence("a", None)
     assert not button.isVisible()
-    demo_window.set_sentence("", None)
+    demo_bar.set_sentence("", None)
     button.click()
-    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
-    assert last_run(demo_window).sentence == EXAMPLE
+    assert runs == [(EXAMPLE, False)]
     assert not button.isVisible()
 
 
-def test_the_demo_starts_with_an_example_and_other_models_do_not() -> None:
-    demo, other = parse_source("demo"), parse_source("gpt2")
-    none, last = Sentence(""), Sentence("of the last session")
-    assert first_sentence(demo, None, none) == (EXAMPLE, True)
-    assert first_sentence(demo, None, last) == (last, False)
-    assert first_sentence(demo, Sentence("given"), none) == (Sentence("given"), True)
-    assert first_sentence(other, None, none) == (none, False)
-    assert first_sentence(None, None, none) == (none, False)
-
-
-@pytest.mark.parametrize("width", [600, 690, 1200])
-def test_a_run_is_kept_as_a_in_a_narrow_bar_too(
-    demo_window: MainWindow, qtbot: QtBot, width: int
-) -> None:
-    bar = demo_window.run_area.bar
-    bar.resize(width, bar.height())
-    keep = find(demo_window, QPushButton, "keepRun")
-    assert not keep.isHidden()
-    assert keep.text() == ("Set as baseline" if width > 1000 else "A")
+def test_the_button_of_the_baseline_becomes_shorter_in_a_narrow_bar(demo_bar: SentenceBar) -> None:
+    keep, found = find(demo_bar, QPushButton, "keepRun"), []
+    for width in (FULL_WIDTH, FULL_WIDTH - 1, BASELINE_WIDTH, BASELINE_WIDTH - 1):
+        demo_bar.resize(width, demo_bar.height())
+        found.append((keep.isVisible(), keep.text()))
+    assert found == [(True, "Set as baseline"), (True, "A"), (True, "A"), (False, "A")]
     assert keep.accessibleName() == "Set as baseline"

@@ -1,4 +1,4 @@
-"""Back, forward and the path above everything, by mouse and by keys."""
+"""Top bar: back and forward, and the path of the selected module with menus of siblings."""
 
 from collections.abc import Callable
 
@@ -9,34 +9,49 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QToolButton, QWi
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.module_tree import fold
-from bertviewer.core.sources.parsing import parse_source
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.shell.breadcrumb import Breadcrumb
+from bertviewer.ui.shell.breadcrumb import Breadcrumb, crumbs_of
 from bertviewer.ui.shell.top_bar import HistoryButtons
+from bertviewer.ui.state.selection import find as find_row
 from bertviewer.ui.state.workspace import Workspace
 from tests.core.opened import plain
+from tests.ui.direct_worker import show_architecture
 from tests.ui.finding import activate, find
 
+BERT = plain("bert-base-uncased")
 SELF = "encoder.layer.3.attention.self"
-Made = tuple[QWidget, Workspace]
+
+
+@pytest.mark.parametrize(
+    ("key", "labels"),
+    [
+        ("", ["BertModel"]),
+        (SELF, ["encoder", "layer 3", "attention", "self"]),
+        ("encoder.layer[0–11]", ["encoder", "layer 0–11"]),
+        ("encoder.layer", ["encoder", "layer"]),
+    ],
+)
+def test_the_parts_of_a_path(key: str, labels: list[str]) -> None:
+    tree = fold(BERT)
+    row = find_row(tree, key)
+    assert row is not None
+    crumbs = crumbs_of(row)
+    assert [crumb.label for crumb in crumbs] == labels
+    assert crumbs[-1].key == key
+    assert all(find_row(tree, crumb.key) is not None for crumb in crumbs)
 
 
 @pytest.fixture
-def made(worker: Worker, qtbot: QtBot) -> Made:
-    """Return a bar with both over a model that is open."""
+def bar(workspace: Workspace, qtbot: QtBot) -> QWidget:
+    """Return a bar with the buttons and the path, over a model."""
     bar = QWidget()
     qtbot.addWidget(bar)
-    workspace = Workspace(worker, bar)
     line = QHBoxLayout(bar)
     line.addWidget(HistoryButtons(workspace.history, "Back", "Forward"))
     line.addWidget(Breadcrumb(workspace), 1)
-    workspace.architecture = plain("bert-base-uncased")
-    workspace.source = parse_source("bert-base-uncased")
-    workspace.selection.set_tree(fold(workspace.architecture))
-    workspace.selection.row_changed.emit()
+    show_architecture(workspace, BERT)
     bar.resize(700, 46)
     bar.show()
-    return bar, workspace
+    return bar
 
 
 def shown(bar: QWidget) -> list[str]:
@@ -52,88 +67,69 @@ def menu_of(bar: QWidget, name: str) -> dict[str, Callable[[], None]]:
     return {action.text(): action.trigger for action in menu.actions()}
 
 
-def test_the_path_follows_the_selection(made: Made) -> None:
-    bar, workspace = made
+def test_the_path_follows_the_selection_and_each_part_selects(
+    bar: QWidget, workspace: Workspace, qtbot: QtBot
+) -> None:
     assert shown(bar) == ["", "BertModel"]
     workspace.selection.select(SELF)
     assert shown(bar) == ["", "encoder", "›", "layer 3", "›", "attention", "›", "self"]
-    workspace.selection.select("pooler")
-    assert shown(bar) == ["", "pooler"]
-
-
-def test_each_part_selects(made: Made, qtbot: QtBot) -> None:
-    bar, workspace = made
-    workspace.selection.select(SELF)
     qtbot.mouseClick(find(bar, QToolButton, "crumb1"), Qt.MouseButton.LeftButton)
     assert workspace.selection.place.path == "encoder.layer.3"
     qtbot.keyClick(find(bar, QToolButton, "crumb0"), Qt.Key.Key_Space)
     assert workspace.selection.place.path == "encoder"
+    assert shown(bar) == ["", "encoder"]
 
 
-def test_the_sign_offers_what_stands_beside(made: Made) -> None:
-    bar, workspace = made
+def test_the_menu_of_a_part_lists_its_siblings(bar: QWidget, workspace: Workspace) -> None:
     workspace.selection.select(SELF)
     layers = menu_of(bar, "crumbSign1")
     assert list(layers) == [f"layer {n}" for n in range(12)]
     layers["layer 11"]()
     assert workspace.selection.place.path == "encoder.layer.11"
-    outer = menu_of(bar, "crumbSign0")
-    assert list(outer) == ["BertModel", "embeddings", "encoder", "pooler"]
-    outer["BertModel"]()
+    outermost = menu_of(bar, "crumbSign0")
+    assert list(outermost) == ["BertModel", "embeddings", "encoder", "pooler"]
+    outermost["BertModel"]()
     assert workspace.selection.place.path == ""
 
 
-def test_without_room_the_outer_parts_are_behind_an_ellipsis(made: Made, qtbot: QtBot) -> None:
-    bar, workspace = made
+def test_parts_that_do_not_fit_are_in_a_menu(
+    bar: QWidget, workspace: Workspace, qtbot: QtBot
+) -> None:
     workspace.selection.select(SELF)
     bar.resize(260, 46)
     qtbot.waitUntil(lambda: shown(bar)[0] == "…")
     assert shown(bar)[-1] == "self"
     assert "encoder" not in shown(bar)
-    left_out = menu_of(bar, "crumbsLeftOut")
-    assert "encoder" in left_out
-    left_out["encoder"]()
+    menu_of(bar, "crumbsLeftOut")["encoder"]()
     assert workspace.selection.place.path == "encoder"
     bar.resize(700, 46)
     qtbot.waitUntil(lambda: shown(bar) == ["", "encoder"])
 
 
-def test_buttons_go_back_and_forward(made: Made, qtbot: QtBot) -> None:
-    bar, workspace = made
+def test_back_and_forward_by_buttons_and_keys(
+    bar: QWidget, workspace: Workspace, qtbot: QtBot
+) -> None:
     back, forward = find(bar, QToolButton, "backButton"), find(bar, QToolButton, "forwardButton")
     assert not back.isEnabled()
     workspace.selection.select("encoder")
-    qtbot.mouseClick(back, Qt.MouseButton.LeftButton)
-    assert workspace.selection.place.path == ""
-    qtbot.mouseClick(forward, Qt.MouseButton.LeftButton)
-    assert workspace.selection.place.path == "encoder"
-
-
-def test_a_button_in_use_keeps_the_focus(made: Made, qtbot: QtBot) -> None:
-    bar, workspace = made
-    workspace.selection.select("encoder")
-    back = find(bar, QToolButton, "backButton")
     activate(bar, qtbot)
     back.setFocus()
     qtbot.keyClick(back, Qt.Key.Key_Space)
     assert workspace.selection.place.path == ""
-    assert back.hasFocus()
+    assert back.hasFocus()  # a disabled button would lose it
+    qtbot.mouseClick(forward, Qt.MouseButton.LeftButton)
+    assert workspace.selection.place.path == "encoder"
 
 
-def test_the_mouse_has_buttons_of_its_own(made: Made) -> None:
-    bar, workspace = made
+def test_the_back_and_forward_buttons_of_the_mouse(bar: QWidget, workspace: Workspace) -> None:
     workspace.selection.select("encoder")
-
-    def press(button: Qt.MouseButton) -> None:
-        at = QPointF(5, 5)
-        keys = Qt.KeyboardModifier.NoModifier
+    for button, path in (
+        (Qt.MouseButton.BackButton, ""),
+        (Qt.MouseButton.LeftButton, ""),
+        (Qt.MouseButton.ForwardButton, "encoder"),
+    ):
+        at, keys = QPointF(5, 5), Qt.KeyboardModifier.NoModifier
         kind = QEvent.Type.MouseButtonPress
         event = QMouseEvent(kind, at, bar.mapToGlobal(at), button, button, keys)
         QApplication.sendEvent(bar.windowHandle(), event)
-
-    press(Qt.MouseButton.BackButton)
-    assert workspace.selection.place.path == ""
-    press(Qt.MouseButton.ForwardButton)
-    assert workspace.selection.place.path == "encoder"
-    press(Qt.MouseButton.LeftButton)
-    assert workspace.selection.place.path == "encoder"
+        assert workspace.selection.place.path == path

@@ -1,30 +1,24 @@
-"""Paths in a text: each selects its module, whatever it is called, and is shown as it is."""
+"""Links to modules and tensors, alone and in explanations."""
 
 import pytest
-from PySide6.QtCore import QObject, QPoint, Qt
-from PySide6.QtWidgets import QLabel, QTabWidget, QWidget
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextDocumentFragment
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.module_tree import fold
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.ui.state.pages import Page
 from bertviewer.ui.state.workspace import Workspace
-from bertviewer.ui.views.links import MAX_LINKS, Link, PathLink, links, show_tensor
+from bertviewer.ui.views.links import MAX_LINKS, Link, PathLink, RichLabel, links, rich_html
 from tests.core.opened import plain
+from tests.ui.direct_worker import show_architecture
 from tests.ui.finding import activate, find
 
 
 @pytest.fixture
-def owner(qtbot: QtBot) -> QWidget:
-    owner = QWidget()
-    qtbot.addWidget(owner)
-    return owner
-
-
-@pytest.fixture
-def workspace(worker: Worker, owner: QWidget) -> Workspace:
-    workspace = Workspace(worker, owner)
-    workspace.selection.set_tree(fold(plain("bert-base-uncased")))
+def bert(workspace: Workspace) -> Workspace:
+    show_architecture(workspace, plain("bert-base-uncased"))
     return workspace
 
 
@@ -36,28 +30,22 @@ def shown(found: list[Link], workspace: Workspace, qtbot: QtBot, after: str = ""
     return widget
 
 
-def test_a_click_selects(workspace: Workspace, qtbot: QtBot) -> None:
-    widget = shown([Link("the pooler", "pooler"), Link("up", "")], workspace, qtbot)
-    first, second = widget.findChildren(PathLink)
-    qtbot.mouseClick(first, Qt.MouseButton.LeftButton)
-    assert workspace.selection.place.path == "pooler"
-    qtbot.mouseClick(second, Qt.MouseButton.LeftButton)
-    assert workspace.selection.place.path == ""
-
-
-@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
-def test_so_do_the_keys(workspace: Workspace, qtbot: QtBot, key: Qt.Key) -> None:
-    widget = shown([Link("encoder", "encoder")], workspace, qtbot)
+def test_clicks_and_keys_select_the_module(bert: Workspace, qtbot: QtBot) -> None:
+    widget = shown([Link("the pooler", "pooler"), Link("up", "")], bert, qtbot)
+    pooler, root = widget.findChildren(PathLink)
     activate(widget, qtbot)
-    link = find(widget, PathLink)
-    link.setFocus()
-    qtbot.keyClick(link, key)
-    assert workspace.selection.place.path == "encoder"
+    qtbot.mouseClick(pooler, Qt.MouseButton.LeftButton)
+    assert bert.selection.place.path == "pooler"
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+        bert.selection.select("encoder")
+        root.setFocus()
+        qtbot.keyClick(root, key)
+        assert bert.selection.place.path == ""
 
 
 @pytest.mark.parametrize("name", ["<b>bold</b>", "a\0b\nc", "ש" * 30, "x" * 10_000, "R&D"])
-def test_names_of_strangers(workspace: Workspace, qtbot: QtBot, name: str) -> None:
-    widget = shown([Link(name, name)], workspace, qtbot)
+def test_any_name_is_shown_as_it_is(bert: Workspace, qtbot: QtBot, name: str) -> None:
+    widget = shown([Link(name, name)], bert, qtbot)
     link = find(widget, PathLink)
     assert link.width() <= widget.width()
     assert "\n" not in link.text()
@@ -66,43 +54,60 @@ def test_names_of_strangers(workspace: Workspace, qtbot: QtBot, name: str) -> No
     assert not link.grab().isNull()
 
 
-def test_they_stand_in_as_many_lines_as_they_need(workspace: Workspace, qtbot: QtBot) -> None:
-    widget = shown([Link(f"layer {n}", f"encoder.layer.{n}") for n in range(12)], workspace, qtbot)
-    made = widget.findChildren(PathLink)
-    assert len({link.y() for link in made}) > 1
-    assert all(widget.rect().contains(link.geometry()) for link in made)
-    before = [link.geometry() for link in made]
-    assert not any(a.intersects(b) for n, a in enumerate(before) for b in before[:n])
-    height = widget.heightForWidth(300)
-    assert max(link.geometry().bottom() for link in made) < height
-    assert widget.heightForWidth(2000) < height
-
-
-def test_of_very_many_the_rest_is_counted(workspace: Workspace, qtbot: QtBot) -> None:
-    widget = shown(
-        [Link(str(n), "pooler") for n in range(MAX_LINKS + 7)], workspace, qtbot, "(here)"
-    )
+def test_links_are_wrapped_and_counted_if_there_are_many(bert: Workspace, qtbot: QtBot) -> None:
+    found = [Link(f"layer {n}", f"encoder.layer.{n % 12}") for n in range(MAX_LINKS + 7)]
+    widget = shown(found, bert, qtbot, "(here)")
     assert len(widget.findChildren(PathLink)) == MAX_LINKS
     assert find(widget, QLabel).text() == "and 7 more (here)"
+    few = shown(found[:12], bert, qtbot)
+    places = [link.geometry() for link in few.findChildren(PathLink)]
+    assert len({place.y() for place in places}) > 1
+    assert all(few.rect().contains(place) for place in places)
+    assert not any(a.intersects(b) for n, a in enumerate(places) for b in places[:n])
+    height = few.heightForWidth(300)
+    assert max(place.bottom() for place in places) < height
+    assert few.heightForWidth(2000) < height
 
 
-def test_a_tensor_is_shown_where_it_is(demo_window: MainWindow) -> None:
-    show_tensor(demo_window.workspace, "pooler.dense.bias")
-    tabs = find(demo_window, QTabWidget, "detailTabs")
-    assert tabs.tabText(tabs.currentIndex()) == "Tensors"
-    assert demo_window.workspace.selection.place.path == "pooler.dense"
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("of W_Q, d_k = 32", "of <i>W</i><sub>Q</sub>, <i>d</i><sub>k</sub> = 32"),
+        ("1 / sqrt(d_k)", "1 / √<i>d</i><sub>k</sub>"),
+        ("q_norm and q_lin of c_attn.weight", "q_norm and q_lin of c_attn.weight"),
+        ("a.b_c and x_s.", "a.b_c and <i>x</i><sub>s</sub>."),
+        ("<b>W_K</b>", "&lt;b&gt;<i>W</i><sub>K</sub>&lt;/b&gt;"),
+        ("in pooler.dense, pooler.d", 'in <a href="pooler.dense">pooler.dense</a>, pooler.d'),
+        ("one\ntwo", "one<br>two"),
+    ],
+)
+def test_symbols_roots_and_paths_in_explanations(text: str, html: str) -> None:
+    assert rich_html(text, {"pooler.dense"}) == f"<p>{html}</p>"
 
 
-def test_the_module_pane_leads_on(demo_window: MainWindow, qtbot: QtBot) -> None:
-    selection = demo_window.workspace.selection
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"])))
+def test_other_text_is_escaped(text: str) -> None:
+    shown = QTextDocumentFragment.fromHtml(rich_html(text)).toPlainText()
+    assert shown.replace("√", "") == text.replace("√", "") or "_" in text or "sqrt(" in text
 
-    def link(text: str) -> PathLink:
-        pane = find(demo_window, QObject, "inspector")
-        (found,) = [each for each in pane.findChildren(PathLink) if each.text() == text]
-        return found
 
-    selection.select("encoder.layer.3.attention")
-    qtbot.mouseClick(link("self"), Qt.MouseButton.LeftButton, pos=QPoint(3, 5))
-    assert selection.place.path == "encoder.layer.3.attention.self"
-    qtbot.mouseClick(link("encoder.layer.3.attention"), Qt.MouseButton.LeftButton)
-    assert selection.place.path == "encoder.layer.3.attention"
+def test_a_link_in_an_explanation_selects_a_module_or_shows_a_tensor(
+    bert: Workspace, qtbot: QtBot
+) -> None:
+    text = "encoder.layer.3.attention.self: it failed, as <i>pooler.dense</i> did"
+    label = RichLabel(text, bert)
+    qtbot.addWidget(label)
+    assert label.text().count("<a ") == 2
+    assert "&lt;i&gt;" in label.text()
+    label.show()
+    label.activateWindow()
+    label.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.keyClick(label, Qt.Key.Key_Tab)  # to the first link
+    qtbot.keyClick(label, Qt.Key.Key_Return)
+    assert bert.selection.place.path == "encoder.layer.3.attention.self"
+    with qtbot.waitSignal(bert.page_requested) as requested:
+        label.linkActivated.emit("pooler.dense.bias")
+    assert requested.args == [Page.TENSORS, "pooler.dense.bias"]
+    assert bert.selection.place.path == "pooler.dense"
+    label.show_text("without links")
+    assert label.focusPolicy() == Qt.FocusPolicy.NoFocus

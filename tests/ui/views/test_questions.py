@@ -1,40 +1,31 @@
-"""Questions that people ask: each opens its answer, by mouse and by keys, and keeps its place."""
+"""Questions: each opens its answer below it, by mouse and keyboard."""
 
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.explain.answers import answers_for_module
 from bertviewer.core.explain.explanation import Answer
-from bertviewer.ui.jobs.worker import Worker
-from bertviewer.ui.module.inspector import Inspector
-from bertviewer.ui.shell.main_window import MainWindow
+from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.ui.module.inspector_page import InspectorPage
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.views.links import RichLabel
 from bertviewer.ui.views.questions import QuestionLink, Questions
-from tests.core.opened import plain
-from tests.ui.finding import activate, find, is_drawn
+from tests.ui.direct_worker import settle
+from tests.ui.finding import activate, find
 
 FIRST = Answer("first", "Why <b>this</b>?", "Because W_Q & more.", "", "Shazeer 2020")
 SECOND = Answer("second", "Why that?", "So it is.", "Here it is 7.", "")
 
 
 @pytest.fixture
-def owner(qtbot: QtBot) -> QWidget:
-    owner = QWidget()
-    qtbot.addWidget(owner)
-    return owner
-
-
-@pytest.fixture
-def questions(worker: Worker, owner: QWidget) -> Questions:
-    questions = Questions(Workspace(worker, owner), owner)
+def questions(workspace: Workspace, qtbot: QtBot) -> Questions:
+    questions = Questions(workspace)
+    qtbot.addWidget(questions)
     questions.resize(300, 400)
-    owner.resize(300, 400)
     questions.show_answers((FIRST, SECOND))
-    owner.show()
+    questions.show()
     return questions
 
 
@@ -42,92 +33,81 @@ def link(parent: QWidget, name: str) -> QuestionLink:
     return find(parent, QuestionLink, f"question-{name}")
 
 
-def shown(parent: QWidget) -> list[str]:
-    """Return the answers that are in sight, as they are read aloud."""
+def answers(parent: QWidget) -> list[str]:
+    """Return the visible answers."""
     return [label.accessibleName() for label in parent.findChildren(RichLabel) if label.isVisible()]
 
 
-def test_a_click_opens_an_answer_and_closes_it(questions: Questions, qtbot: QtBot) -> None:
-    assert shown(questions) == []
-    qtbot.mouseClick(link(questions, "second"), Qt.MouseButton.LeftButton)
-    assert shown(questions) == ["So it is.\nHere it is 7."]
-    qtbot.mouseClick(link(questions, "second"), Qt.MouseButton.LeftButton)
-    assert shown(questions) == []
+def test_a_click_opens_and_closes_an_answer(questions: Questions, qtbot: QtBot) -> None:
+    found = [answers(questions)]
+    for _ in range(2):
+        qtbot.mouseClick(link(questions, "second"), Qt.MouseButton.LeftButton)
+        found.append(answers(questions))
+    assert found == [[], ["So it is.\nHere it is 7."], []]
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Space])
-def test_keys_do_the_same(questions: Questions, key: Qt.Key, qtbot: QtBot) -> None:
-    activate(questions.window(), qtbot)
+def test_keys_open_an_answer(questions: Questions, key: Qt.Key, qtbot: QtBot) -> None:
+    activate(questions, qtbot)
     questions.focus_first()
     assert link(questions, "first").hasFocus()
     qtbot.keyClick(link(questions, "first"), key)
-    assert shown(questions) == ["Because W_Q & more."]
+    assert answers(questions) == ["Because W_Q & more."]
     qtbot.keyClick(link(questions, "first"), Qt.Key.Key_Tab)
     assert link(questions, "second").hasFocus()
 
 
-def test_a_question_is_plain_text_and_has_its_source(questions: Questions) -> None:
+def test_a_question_is_plain_text_and_its_answer_has_a_source(questions: Questions) -> None:
     assert link(questions, "first").text() == "Why <b>this</b>?"
     assert link(questions, "first").accessibleName() == "Why <b>this</b>?"
-    link(questions, "first").click()
-    texts = [label.text() for label in questions.findChildren(QLabel) if label.isVisible()]
-    assert "Shazeer 2020" in texts
-    tips = [label.toolTip() for label in questions.findChildren(QLabel)]
-    assert any("arXiv:2002.05202" in tip for tip in tips)
+    questions.open("first")
+    sources = {
+        label.text(): label.toolTip()
+        for label in questions.findChildren(QLabel)
+        if label.isVisible()
+    }
+    assert "arXiv:2002.05202" in sources["Shazeer 2020"]
 
 
-def test_an_answer_stays_open_when_its_numbers_change(questions: Questions) -> None:
+def test_an_open_answer_stays_open_when_its_numbers_change(questions: Questions) -> None:
     link(questions, "second").click()
     before = link(questions, "second")
     questions.show_answers((SECOND, replace(FIRST, name="third")))
     questions.show_answers((replace(SECOND, measured="Here it is 8."),))
     assert link(questions, "second") is before
-    assert shown(questions) == ["So it is.\nHere it is 8."]
+    assert answers(questions) == ["So it is.\nHere it is 8."]
     assert questions.names == ("second",)
 
 
-def test_a_narrow_pane_has_the_question_in_more_lines(questions: Questions) -> None:
-    long = replace(FIRST, question="Why " + "so very long " * 10 + "?")
-    questions.show_answers((long,))
-    one = link(questions, "first")
-    assert one.heightForWidth(200) > 2 * one.heightForWidth(5000)
+def test_a_long_question_is_wrapped(questions: Questions) -> None:
+    questions.show_answers((replace(FIRST, question="Why " + "so very long " * 10 + "?"),))
+    question = link(questions, "first")
+    assert question.heightForWidth(200) > 2 * question.heightForWidth(5000)
 
 
-def test_the_inspector_asks_what_belongs_to_the_module(
-    demo_window: MainWindow, qtbot: QtBot
+def test_the_inspector_asks_about_its_module_and_run(
+    demo_workspace: Workspace, qtbot: QtBot
 ) -> None:
-    window, pane = demo_window, find(demo_window, Inspector)
-    path = "encoder.layer.3.attention.self"
-    window.workspace.selection.select(path)
-    questions = find(pane, Questions, "moduleQuestions")
-    qtbot.waitUntil(lambda: "scale" in questions.names)
-    assert link(pane, "heads").text() == "Why 12 heads of size 32 rather than one of size 384?"
-    link(pane, "scale").click()
-    assert shown(pane)[0].startswith("If the components of a query and a key are independent")
-    window.workspace.selection.select("encoder.layer.3.output.LayerNorm")
-    qtbot.waitUntil(lambda: questions.names == ("gamma",))
-    window.workspace.selection.select("encoder.layer.3.output.dropout")
-    qtbot.waitUntil(lambda: questions.names == ())
+    page, selection = InspectorPage(demo_workspace), demo_workspace.selection
+    qtbot.addWidget(page)
+    page.show()
+    questions = find(page, Questions, "moduleQuestions")
 
+    def names(path: str) -> tuple[str, ...]:
+        selection.select(path)
+        page.refresh()
+        settle(demo_workspace)
+        return questions.names
 
-def test_a_run_puts_its_own_numbers_in(demo_window: MainWindow, qtbot: QtBot) -> None:
-    window, pane = demo_window, find(demo_window, Inspector)
-    window.workspace.selection.select("encoder.layer.3.output.LayerNorm")
-    questions = find(pane, Questions, "moduleQuestions")
-    qtbot.waitUntil(lambda: questions.names == ("gamma",))
-    link(pane, "gamma").click()
-    assert "In this run" not in shown(pane)[0]
-    window.set_sentence("A cat.", None)
-    window.run()
-    qtbot.waitUntil(lambda: is_drawn(window))
-    qtbot.waitUntil(lambda: "This run has 5 positions" in shown(pane)[0])
-
-
-def test_what_is_asked_of_every_module_can_be_read(questions: Questions) -> None:
-    architecture = plain("bert-base-uncased")
-    for node in architecture.modules[:30]:
-        answers = answers_for_module(architecture, node)
-        questions.show_answers(answers)
-        for button in questions.findChildren(QAbstractButton):
-            assert button.accessibleName()
-            assert button.objectName()
+    assert "scale" in names("encoder.layer.3.attention.self")
+    assert link(page, "heads").text() == "Why 12 heads of size 32 rather than one of size 384?"
+    link(page, "scale").click()
+    assert answers(page)[0].startswith("If the components of a query and a key are independent")
+    assert names("encoder.layer.3.output.dropout") == ()
+    assert names("encoder.layer.3.output.LayerNorm") == ("gamma",)
+    link(page, "gamma").click()
+    assert "This run has" not in answers(page)[0]
+    demo_workspace.run_sentence(Sentence("A cat."), random_weights=False)
+    settle(demo_workspace)
+    page.refresh()
+    assert "This run has 5 positions" in answers(page)[0]

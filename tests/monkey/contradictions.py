@@ -1,4 +1,4 @@
-"""Whether what is shown is what is so."""
+"""Contradictions between the state of the workspace and what the window shows."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,8 @@ from bertviewer.ui.tree.view import ModuleTreeView
 from tests.ui.finding import find
 
 
-def untrue(window: MainWindow) -> Iterator[str]:
-    """Yield what is shown and is not so."""
+def contradictions(window: MainWindow) -> Iterator[str]:
+    """Yield a description of each."""
     workspace = window.workspace
     architecture, row, run = workspace.architecture, workspace.selection.row, workspace.runs.run
     if architecture is None or row is None:
@@ -41,6 +41,6 @@ def untrue(window: MainWindow) -> Iterator[str]:
     is_random = source.weights == "random" or bool(source.random_tensors)
     mark = find(window, QLabel, "statusWeights")
     if ("andom" in mark.text()) != is_random:
-        yield f"{mark.text()!r} stands where weights are {source.weights}"
+        yield f"{mark.text()!r} is shown, weights are {source.weights}"
     if window.isVisible() and source.name not in window.windowTitle():
         yield f"the title is {window.windowTitle()!r}, the model {source.name!r}"

@@ -1,4 +1,4 @@
-"""What a window says of itself to who drives it from outside: a line whenever something changes."""
+"""Prints the state of a window as JSON whenever it changes, for a test in another process."""
 
 import json
 import sys
@@ -17,27 +17,28 @@ from PySide6.QtWidgets import (
     QTreeView,
     QWidget,
 )
+from typing_extensions import override
 
 from bertviewer.ui.shell.main_window import MainWindow
 from bertviewer.ui.views.pages import PageTabs
 
-INTERVAL = 40  # milliseconds between two looks
+INTERVAL = 40  # milliseconds between two reports
 INPUT = (QEvent.Type.KeyPress, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease,
          QEvent.Type.Shortcut, QEvent.Type.ShortcutOverride)  # fmt: skip
 
 
-class Watcher(QObject):
-    """Looks at a window, and notes where the keys went without anybody having done anything.
+class Reporter(QObject):
+    """Reports the state of a window, and where the focus moved without any input of the user.
 
-    The keys may go on by themselves only where what had them is gone, or another window has come.
+    The focus may move by itself only if the widget that had it is gone, or in another window.
     """
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
-        self._said = ""
+        self._printed = ""
         self._keys = 0
-        self._is_doing = False
+        self._has_input = False
         self._jumps: list[str] = []
         self._written: list[str] = []
         application = QApplication.instance()
@@ -47,36 +48,36 @@ class Watcher(QObject):
         for signal in (window.workspace.exported, window.workspace.saved):
             signal.connect(self._written.append)
         timer = QTimer(self)
-        timer.timeout.connect(self._look)
+        timer.timeout.connect(self._report)
         timer.start(INTERVAL)
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Notice that somebody does something; Qt calls it."""
         if event.type() in INPUT and event.spontaneous():
-            self._allow_turn()
+            self._allow_focus()
         if event.type() == QEvent.Type.KeyRelease and watched.isWindowType():
             # What the key does is done by then.
             self._keys += event.spontaneous()
         return super().eventFilter(watched, event)
 
-    def _allow_turn(self) -> None:
-        """Let the keys go anywhere until this turn of the event loop is over."""
-        self._is_doing = True
-        QTimer.singleShot(0, self, self._on_done)
+    def _allow_focus(self) -> None:
+        """Let the focus go anywhere until this turn of the event loop is over."""
+        self._has_input = True
+        QTimer.singleShot(0, self, self._on_turn)
 
-    def _on_done(self) -> None:
-        self._is_doing = False
+    def _on_turn(self) -> None:
+        self._has_input = False
 
     def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:
         if new is None or (old is not None and not old.isVisible()):
-            self._allow_turn()  # what had them is gone; the window may have a better place yet
-        elif not self._is_doing and old is not None and old.window() is new.window():
+            self._allow_focus()
+        elif not self._has_input and old is not None and old.window() is new.window():
             self._jumps.append(f"{name_of(old)} → {name_of(new)}")
 
-    def _look(self) -> None:
+    def _report(self) -> None:
         text = json.dumps(self._state(), sort_keys=True)
-        if text != self._said:
-            self._said = text
+        if text != self._printed:
+            self._printed = text
             sys.stdout.write(f"state {text}\n")
             sys.stdout.flush()
 
@@ -87,15 +88,15 @@ class Watcher(QObject):
         return {
             "active": None if active is None else active.objectName() or type(active).__name__,
             "focus": name_of(focus),
-            "focus_is_seen": focus is not None and not focus.visibleRegion().isEmpty(),
+            "focus_is_visible": focus is not None and not focus.visibleRegion().isEmpty(),
             "jumps": self._jumps,
             "keys": self._keys,
             "model": window.windowTitle().partition(" — ")[0],
             "selected": None if row is None else row.key,
             "token": workspace.selection.token,
             "tokens": 0 if run is None else len(run.tokens),
-            "rests": not workspace.jobs.activity and not workspace.deferred.pending,
-            "kept": workspace.runs.baseline is not None,
+            "idle": not workspace.jobs.activity and not workspace.deferred.pending,
+            "has_baseline": workspace.runs.baseline is not None,
             "written": self._written,
             "shown": {
                 tabs.objectName(): tabs.shown for tabs in window.findChildren(PageTabs)
@@ -106,7 +107,7 @@ class Watcher(QObject):
                 if (dock := window.panes.dock(name)) is not None
             },
             "window": [*_box(window), window.isMaximized(), window.isMinimized()],
-            "closeness": _closeness(window),
+            "zoom": _zoom(window),
             "typed": {} if active is None else {
                 edit.objectName(): edit.text()
                 for edit in active.findChildren(QLineEdit) if edit.objectName()
@@ -115,7 +116,7 @@ class Watcher(QObject):
         }  # fmt: skip
 
     def _places(self) -> dict[str, list[int]]:
-        """Return where on the screen is what can be clicked, by its name."""
+        """Return the screen coordinates of everything that can be clicked, by its name."""
         places: dict[str, list[int]] = {}
         for top in QApplication.topLevelWidgets():
             if not top.isVisible():
@@ -135,18 +136,13 @@ class Watcher(QObject):
 
 
 def name_of(widget: QWidget | None) -> str:
-    """Return the object name of a widget, or of what it stands in."""
+    """Return the object name of a widget, or of the nearest parent that has one."""
     while widget is not None:
-        # Qt's own parts have names that say nothing of what they are parts of.
+        # Names of Qt's own parts don't identify their widget.
         if widget.objectName() and not widget.objectName().startswith("qt_"):
             return widget.objectName()
         widget = widget.parentWidget()
     return ""
-
-
-def watch(window: MainWindow) -> None:
-    """Have a window say what it does."""
-    Watcher(window)
 
 
 def _places_in(widget: QWidget) -> dict[str, list[int]]:
@@ -177,7 +173,7 @@ def _places_in(widget: QWidget) -> dict[str, list[int]]:
 
 
 def _rows_of(tree: QTreeView) -> dict[str, list[int]]:
-    """Return where the names of rows are, and the arrows before them."""
+    """Return the places of visible rows and of the arrows that expand them."""
     places = {}
     index = tree.indexAt(QPoint(tree.viewport().width() // 2, 2)).siblingAtColumn(0)
     while index.isValid() and tree.visualRect(index).bottom() <= tree.viewport().height():
@@ -206,14 +202,14 @@ def _parts_of(canvas: QWidget) -> dict[str, list[int]]:
         return {}
     places = {}
     for placed in drawing.nodes:
-        seen = viewport.camera.seen(placed.rect)
-        middle = QPoint(round(seen.x + seen.width / 2), round(seen.y + seen.height / 2))
+        rect = viewport.camera.seen(placed.rect)
+        middle = QPoint(round(rect.x + rect.width / 2), round(rect.y + rect.height / 2))
         if placed.node.path and canvas.rect().contains(middle):
             places[f"part:{placed.node.path}"] = _at(canvas, middle)
     return places
 
 
-def _closeness(window: MainWindow) -> float:
+def _zoom(window: MainWindow) -> float:
     from bertviewer.ui.map.canvas import FlowCanvas
 
     canvas = window.findChild(FlowCanvas, "mapCanvas")
