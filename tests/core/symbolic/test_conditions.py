@@ -52,6 +52,17 @@ def mobile_bert(c: Config) -> int:
     return int(c["true_hidden_size"] // c["num_heads"] * c["num_heads"])
 
 
+def blt(c: Config) -> int:
+    refuse(c["hidden_size"] != 64)
+    return int(c["hidden_size"] // c["num_attention_heads"] * c["num_attention_heads"])
+
+
+def chameleon(c: Config) -> int:
+    one, two, three = c["channel_multiplier"]
+    refuse(two != three)
+    return int(32 * (two + (one if one != two else 0)))
+
+
 def cosmos(c: Config) -> int:
     refuse(2 * sum(c["rope_parameters"]["mrope_section"]) != c["head_dim"])
     return int(c["d_model"] * c["head_dim"])
@@ -135,6 +146,21 @@ def cosmos(c: Config) -> int:
             lambda c: c["d_model"] + c["pad_token_id"],
             "4*D + 4",
             "pad_token_id == 1",
+        ),
+        # BLT: heads divide a width that no model changes.
+        (
+            {"hidden_size": 64, "num_attention_heads": 16, "layer_count": 2},
+            blt,
+            "256",
+            "D % A == 0 and D == 64",
+        ),
+        # Chameleon: a shortcut between blocks of different widths, which change together.
+        (
+            {"d_model": 48, "channel_multiplier": [1, 2, 2]},
+            chameleon,
+            "128*channel_multiplier_1 + 128",
+            "channel_multiplier_2 == channel_multiplier_1 and channel_multiplier_0 == 1 and "
+            "channel_multiplier_1 != channel_multiplier_0",
         ),
         # None here, but some in another model.
         (
