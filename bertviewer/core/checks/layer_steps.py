@@ -43,19 +43,23 @@ class _Item(Struct, frozen=True, eq=False):
 
 
 def steps_of(call: ObservedCall) -> Iterator[tuple[str, Deviation]]:
-    """Yield the names of a call's steps with the worst deviation of each."""
-    if not _is_layer(call):
-        yield from call.chosen(call.comparisons)
-        return
+    """Yield the names of a call's steps with the worst deviation of each.
+
+    The second and further steps of one name are numbered.
+    """
+    seen = Counter[str]()
+    for name, deviation in _layer_steps(call) if _is_layer(call) else call.chosen(call.comparisons):
+        seen[name] += 1
+        yield f"{name} ({seen[name]})" if seen[name] > 1 else name, deviation
+
+
+def _layer_steps(call: ObservedCall) -> Iterator[tuple[str, Deviation]]:
     items = list(_items(call))
     places = [place for place, item in enumerate(items) if item.kind]
-    seen = Counter[str]()
     for name, start, stop in _steps([items[place] for place in places]):
         first, end = places[start] if start else 0, [*places, len(items)][stop]
         if found := list(_deviations(call, items, first, places[stop - 1], end)):
-            seen[name] += 1
-            again = f" ({seen[name]})" if seen[name] > 1 else ""
-            yield name + again, max(found, key=badness)
+            yield name, max(found, key=badness)
     if whole := [found for _, found in call.chosen(call.output)]:
         yield NEXT, max(whole, key=badness)
 

@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from tests.core.checks.small_models import (
     run,
     small_model,
 )
+from tests.core.graph.readers import parsed_heading
 
 BERT_SELF = "encoder.layer.1.attention.self"
 HALVES = (torch.bfloat16, torch.float16)
@@ -145,57 +147,39 @@ def test_masked_tokens_of_esm() -> None:
     assert check.at("embeddings")
 
 
-def test_the_steps_of_a_layer_and_its_attention() -> None:
+STEPS = Path(__file__).parents[2] / "golden" / "check-steps.txt"
+
+
+def test_names_of_steps(golden: Callable[[str, str], None]) -> None:
+    """Each heading is a model; modules of first layers with more than one step are listed.
+
+    To add a model, add a heading to the file and run pytest with ``--overwrite-golden``.
+    """
+    sections = []
+    for heading in re.findall(r"^## (.+)$", STEPS.read_text("utf-8"), re.MULTILINE):
+        family, task, changes = parsed_heading(heading)
+        model = small_model(family, task, **changes)
+        check = check_run(model, run(model))
+        assert crosses(check) == set()
+        steps = {step.path: steps_at(check, step.path) for step in check.steps}
+        for path, names in steps.items():
+            assert len(names) == len(set(names)), path
+        lines = [
+            f"{path or '(model)'}: {' | '.join(names)}"
+            for path, names in steps.items()
+            if len(names) > 1 and not re.search(r"\.[1-9]", path)
+        ]
+        sections.append("\n".join((f"## {heading}", *lines, "")))
+    golden(STEPS.name, "\n".join(sections))
+
+
+def test_a_check_restores_the_model() -> None:
     model = small_model("bert")
     module: Any = model.module(random_weights=True)
     cache, hooks = run(model), hook_count(module)
-    check = check_run(model, cache)
-    assert steps_at(check, "encoder.layer.1") == [
-        *("self-attention", "add & norm", "intermediate", "output & add & norm", NEXT)
-    ]
-    assert steps_at(check, BERT_SELF) == [
-        *("output", "head 0", "head 1", "head 2", "output (eager)", "weights (eager)")
-    ]
-    # The model is as before.
+    check_run(model, cache)
     assert module.config._attn_implementation == "sdpa"
     assert hook_count(module) == hooks
-
-
-@pytest.mark.parametrize(
-    ("family", "path", "heads"),
-    [
-        ("gpt2", "h.1.attn", 3),
-        ("t5", "decoder.block.1.layer.1.EncDecAttention", 3),
-        ("llama", "layers.1.self_attn", 4),
-        ("longt5", "encoder.block.0.layer.0.LocalSelfAttention", 3),
-    ],
-)
-def test_heads_are_compared_before_the_projection(family: str, path: str, heads: int) -> None:
-    sizes: dict[str, Any] = {"d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3, "vocab_size": 97}
-    local = {**sizes, "num_layers": 1, "num_decoder_layers": 1, "local_radius": 1}
-    model = small_model(family, **(local if family == "longt5" else {}))
-    steps = steps_at(check_run(model, run(model)), path)
-    assert [step for step in steps if step.startswith("head ")] == [
-        f"head {number}" for number in range(heads)
-    ]
-    if family != "longt5":
-        assert steps[-2:] == ["output (eager)", "weights (eager)"]
-
-
-def test_each_call_of_a_shared_layer_is_checked() -> None:
-    model = small_model("albert", num_hidden_layers=3)
-    check = check_run(model, run(model))
-    steps = steps_at(check, "encoder.albert_layer_groups.0.albert_layers.0")
-    assert [step for step in steps if step.startswith(NEXT)] == [
-        f"{NEXT}, call {number}" for number in range(3)
-    ]
-
-
-def test_steps_of_one_name_are_numbered() -> None:
-    model = small_model("mobilebert")
-    steps = steps_at(check_run(model, run(model)), "encoder.layer.0")
-    assert len(steps) == len(set(steps))
-    assert any(step.endswith(" (2)") for step in steps)
 
 
 class Float64Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
