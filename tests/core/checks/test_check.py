@@ -64,6 +64,41 @@ def temporary(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
+STEPS = Path(__file__).parents[2] / "golden" / "check-steps.txt"
+
+
+def test_names_of_steps(golden: Callable[[str, str], None]) -> None:
+    """Each heading is a model; modules of first layers with more than one step are listed.
+
+    To add a model, add a heading to the file and run pytest with ``--overwrite-golden``.
+    """
+    sections = []
+    for heading in re.findall(r"^## (.+)$", STEPS.read_text("utf-8"), re.MULTILINE):
+        family, task, changes = parsed_heading(heading)
+        model = small_model(family, task, **changes)
+        check = check_run(model, run(model))
+        assert crosses(check) == set()
+        steps = {step.path: steps_at(check, step.path) for step in check.steps}
+        for path, names in steps.items():
+            assert len(names) == len(set(names)), path
+        lines = [
+            f"{path or '(model)'}: {' | '.join(names)}"
+            for path, names in steps.items()
+            if len(names) > 1 and not re.search(r"\.[1-9]", path)
+        ]
+        sections.append("\n".join((f"## {heading}", *lines, "")))
+    golden(STEPS.name, "\n".join(sections))
+
+
+def test_a_check_restores_the_model() -> None:
+    model = small_model("bert")
+    module: Any = model.module(random_weights=True)
+    cache, hooks = run(model), hook_count(module)
+    check_run(model, cache)
+    assert module.config._attn_implementation == "sdpa"
+    assert hook_count(module) == hooks
+
+
 # Families with float32 are in test_families.
 @pytest.mark.parametrize(
     ("family", "dtype"),
@@ -145,41 +180,6 @@ def test_masked_tokens_of_esm() -> None:
     check = check_run(model, cache)
     assert crosses(check) == set()
     assert check.at("embeddings")
-
-
-STEPS = Path(__file__).parents[2] / "golden" / "check-steps.txt"
-
-
-def test_names_of_steps(golden: Callable[[str, str], None]) -> None:
-    """Each heading is a model; modules of first layers with more than one step are listed.
-
-    To add a model, add a heading to the file and run pytest with ``--overwrite-golden``.
-    """
-    sections = []
-    for heading in re.findall(r"^## (.+)$", STEPS.read_text("utf-8"), re.MULTILINE):
-        family, task, changes = parsed_heading(heading)
-        model = small_model(family, task, **changes)
-        check = check_run(model, run(model))
-        assert crosses(check) == set()
-        steps = {step.path: steps_at(check, step.path) for step in check.steps}
-        for path, names in steps.items():
-            assert len(names) == len(set(names)), path
-        lines = [
-            f"{path or '(model)'}: {' | '.join(names)}"
-            for path, names in steps.items()
-            if len(names) > 1 and not re.search(r"\.[1-9]", path)
-        ]
-        sections.append("\n".join((f"## {heading}", *lines, "")))
-    golden(STEPS.name, "\n".join(sections))
-
-
-def test_a_check_restores_the_model() -> None:
-    model = small_model("bert")
-    module: Any = model.module(random_weights=True)
-    cache, hooks = run(model), hook_count(module)
-    check_run(model, cache)
-    assert module.config._attn_implementation == "sdpa"
-    assert hook_count(module) == hooks
 
 
 class Float64Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
