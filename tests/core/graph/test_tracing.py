@@ -182,8 +182,8 @@ def test_calls_that_ended_before_a_failure_are_complete() -> None:
 
 
 def test_calls_with_an_error_that_the_model_catches_are_omitted() -> None:
-    trace = traced(Catches(), torch.ones(2, 3))
+    trace = traced(nn.Sequential(Catches(), nn.Linear(3, 3)), torch.ones(2, 3))
     assert [(call.path, call.above) for call in trace.calls] == [
-        *(("", None), ("inner.good", 0), ("after", 0))
+        *(("", None), ("0", 0), ("0.inner.good", 1), ("0.after", 1), ("1", 0))
     ]
-    assert trace.calls[0].operations == range(2)
+    assert trace.calls[1].operations == range(2)
