@@ -95,7 +95,7 @@ def test_files_larger_than_the_memory_are_refused(
     file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.save(some_tensors(), file)
-    monkeypatch.setattr(converting, "available_memory", lambda: 1000)
+    monkeypatch.setattr("bertviewer.core.util.memory.available_memory", lambda: 1000)
     with pytest.raises(UserError, match=r"reading it needs 0\.\d GB of memory, but only 0\.0"):
         convert_pickle(file, out)
 
