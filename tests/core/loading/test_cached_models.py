@@ -94,7 +94,8 @@ class Cached(Struct):
         """
         (file,) = self.files(kind)
         store, name = JsonStore(file.parent, MAX_BYTES), file.name.removesuffix(SUFFIX)
-        content = place = store.read(name, name)
+        content: Any = store.read(name, name)
+        place = content
         *parents, last = path.split(".")
         for key in parents:
             place = place[int(key) if isinstance(place, list) else key]
