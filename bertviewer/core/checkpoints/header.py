@@ -26,12 +26,14 @@ MAX_NAME = 1_000  # characters of a tensor's name
 
 _METADATA = "__metadata__"
 _INVALID = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+LFS_POINTER = "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"
+WEB_PAGE = "a web page instead of weights: the download failed"
 # First bytes of other kinds of files. None of them is a plausible length of a header.
 _OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
-    (b"version ", "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"),
-    (b"<!", "a web page instead of weights: the download failed"),
-    (b"<html", "a web page instead of weights: the download failed"),
-    (b"<head", "a web page instead of weights: the download failed"),
+    (b"version ", LFS_POINTER),
+    (b"<!", WEB_PAGE),
+    (b"<html", WEB_PAGE),
+    (b"<head", WEB_PAGE),
     (b"<?xml", "an XML document instead of weights: the download failed"),
     (b"pk\x03\x04", "a zip archive such as a PyTorch pickle, not a safetensors file"),
     (b"\x80\x02", "a Python pickle, not a safetensors file"),

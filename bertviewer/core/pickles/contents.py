@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bertviewer.core.checkpoints.header import LFS_POINTER, WEB_PAGE
 from bertviewer.core.util.errors import UserError, error_reason
 from bertviewer.core.util.text import listed
 
@@ -157,10 +158,9 @@ def _refuse_other_files(file: Path, start: bytes) -> None:
     if not start:
         raise UserError(f"{file}: the file is empty")
     if text.startswith(b"version https://git-lfs"):
-        cause = "a Git LFS pointer instead of the weights ('git lfs pull' fetches them)"
-        raise UserError(f"{file}: {cause}")
+        raise UserError(f"{file}: {LFS_POINTER}")
     if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
-        raise UserError(f"{file}: a web page instead of weights: the download failed")
+        raise UserError(f"{file}: {WEB_PAGE}")
     if start[257:262] == b"ustar":
         raise UserError(f"{file}: in torch's oldest format (tar), which is not supported")
     if start[8:9] == b"{":

@@ -18,7 +18,7 @@ from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.saving.atomic_files import PREFIX
 from bertviewer.core.util.errors import NOT_REGULAR, UserError
 from bertviewer.core.util.helper_process import HelperProcess
-from bertviewer.core.util.memory import available_memory
+from bertviewer.core.util.memory import fits, shortage
 from bertviewer.core.util.progress import Progress, no_progress
 
 PICKLE_SUFFIX = ".bin"
@@ -85,12 +85,8 @@ def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_pr
 def _convert_file(file: Path, target: Path, progress: Progress) -> None:
     source, written = file.resolve(), target.with_name(f"{PREFIX}{target.name}")
     nbytes = max(file.stat().st_size, 1)
-    needed, free = nbytes * MEMORY_PER_BYTE, available_memory()
-    if free is not None and needed > free:
-        raise UserError(
-            f"{file}: reading it needs {needed / 1e9:.1f} GB of memory, but only "
-            f"{free / 1e9:.1f} GB are free"
-        )
+    if not fits(needed := nbytes * MEMORY_PER_BYTE):
+        raise UserError(f"{file}: {shortage('reading it needs', needed)}")
 
     def report(done: int, total: int, label: str) -> None:
         done = written.stat().st_size if written.exists() else 0

@@ -107,7 +107,7 @@ def test_a_disk_without_room_is_noticed_before(
     setup: Download, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("Usage", (), {"free": 1000})()
-    monkeypatch.setattr(downloading.shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
     with pytest.raises(UserError, match="0 MB must be downloaded, but the disk has only 0 MB left"):
         setup.get()
     assert not setup.server.asked(FILE)

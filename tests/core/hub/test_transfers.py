@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.hub import transfers
 from bertviewer.core.hub.connection import TransferLimits
 from bertviewer.core.hub.download import get_listing
 from bertviewer.core.hub.transfers import (
@@ -24,7 +23,7 @@ class TestStallRule:
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         """Return a list with the time, which a test sets."""
         now = [0.0]
-        monkeypatch.setattr(transfers.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr("bertviewer.core.hub.transfers.time.monotonic", lambda: now[0])
         return now
 
     def test_the_rate_over_each_window_has_a_minimum(self, clock: list[float]) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec import to_builtins
 
-from bertviewer.core.hub import worker
 from bertviewer.core.hub.connection import TransferLimits, host_of
 from bertviewer.core.hub.transfers import Request
 from bertviewer.core.hub.worker import fetch, redirected
@@ -61,7 +60,7 @@ class Transfer:
 @pytest.fixture
 def transfer(server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Transfer:
     pauses: list[float] = []
-    monkeypatch.setattr(worker.time, "sleep", pauses.append)
+    monkeypatch.setattr("bertviewer.core.hub.worker.time.sleep", pauses.append)
     return Transfer(server, tmp_path / "file", pauses)
 
 

@@ -128,15 +128,15 @@ def test_files_that_change_are_reported(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["Reading encoder.layer.0", "encoder.layer.1.attention.self.query"]
+    "stop", ["Reading encoder.layer.0", "encoder.layer.1.attention.self.query"]
 )
-def test_a_cancelled_run_unloads_the_weights(folder: Path, label: str) -> None:
+def test_a_cancelled_run_unloads_the_weights(folder: Path, stop: str) -> None:
     model = opened(folder)
     before = lazy_names(model)
 
-    def cancel(_done: int, _total: int, current: str) -> None:
-        if current == label:
-            assert (lazy_names(model) == before) == label.startswith("Reading")
+    def cancel(done: int, total: int, label: str) -> None:
+        if label == stop:
+            assert (lazy_names(model) == before) == stop.startswith("Reading")
             raise Cancelled
 
     with pytest.raises(Cancelled):

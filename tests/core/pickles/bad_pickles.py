@@ -51,7 +51,7 @@ def saved(obj: Any, protocol: int = 2) -> bytes:
 
 def saved_before_1_6(obj: Any) -> bytes:
     """Return the beginning of a file in the format before torch 1.6."""
-    parts = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, obj, [])
+    parts: tuple[object, ...] = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, obj, [])
     return b"".join(pickle.dumps(part, 2) for part in parts)
 
 

@@ -29,9 +29,10 @@ class TestFiles:
     def test_folder_file_and_index(self, tmp_path: Path, file: Path) -> None:
         file.write_bytes(b"x")
         assert pickle_files(tmp_path) == pickle_files(file) == (file,)
-        shards = [file.rename(tmp_path / f"pytorch_model-{number}.bin") for number in (1,)]
-        shards.append(tmp_path / "pytorch_model-2.bin")
-        shards[1].write_bytes(b"x")
+        file.unlink()
+        shards = [tmp_path / f"pytorch_model-{number}.bin" for number in (1, 2)]
+        for shard in shards:
+            shard.write_bytes(b"x")
         index = tmp_path / "pytorch_model.bin.index.json"
         index.write_text(json.dumps({"weight_map": {"a": shards[0].name, "b": shards[1].name}}))
         assert pickle_files(tmp_path) == pickle_files(index) == tuple(shards)
@@ -95,7 +96,7 @@ def test_files_larger_than_the_memory_are_refused(
     file: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.save(some_tensors(), file)
-    monkeypatch.setattr(converting, "available_memory", lambda: 1000)
+    monkeypatch.setattr("bertviewer.core.util.memory.available_memory", lambda: 1000)
     with pytest.raises(UserError, match=r"reading it needs 0\.\d GB of memory, but only 0\.0"):
         convert_pickle(file, out)
 

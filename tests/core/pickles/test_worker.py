@@ -14,6 +14,7 @@ from bertviewer.core.util.errors import UserError
 from tests.core.pickles.bad_pickles import Call
 from tests.core.pickles.conftest import Tensors, assert_equal, some_tensors
 
+WITHOUT_TENSORS: tuple[Any, ...] = (torch.ones(3), {"step": 1}, [], None)
 HALVES = {"net": {"a": torch.ones(2)}, "ema": {"a": torch.ones(2)}}
 
 
@@ -56,7 +57,7 @@ def test_the_weights_in_a_training_checkpoint_are_found(file: Path, out: Path, k
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        *((v, "it contains no named tensors") for v in (torch.ones(3), {"step": 1}, [], None)),
+        *((value, "it contains no named tensors") for value in WITHOUT_TENSORS),
         ({3: torch.ones(2)}, "it contains a tensor without a valid name"),
         (
             {"a": torch.zeros(2, dtype=torch.complex64)},

@@ -30,6 +30,9 @@ def read(folder: Path, config: Any) -> dict[str, Any]:
     return read_configuration(path)
 
 
+NOT_FLOATS: tuple[Any, ...] = ([1], "12", None, {})
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -38,7 +41,7 @@ def read(folder: Path, config: Any) -> dict[str, Any]:
         {**GOOD, "max_depth": 10_000, "kv_layers": [900, 900], "depths": [300, 700]},
         {**GOOD, "rope_theta": 10**9, "eos_token_id": 10**9, "eps": 1e30},
         # Only a special float has this form.
-        *({**GOOD, "eps": {"__float__": value}} for value in ([1], "12", None, {})),
+        *({**GOOD, "eps": {"__float__": value}} for value in NOT_FLOATS),
     ],
 )
 def test_a_valid_configuration_is_unchanged(tmp_path: Path, config: dict[str, Any]) -> None:
@@ -73,6 +76,37 @@ def test_special_floats_are_read_in_both_notations_of_transformers(tmp_path: Pat
     assert read(tmp_path, GOOD | objects) == GOOD | floats
 
 
+INVALID_CHANGES: tuple[dict[str, Any], ...] = (
+    {"hidden_size": 10**12},
+    {"hidden_size": -8},
+    {"hidden_size": 0},
+    {"hidden_size": 8.5},
+    {"hidden_size": "8"},
+    {"vocab_size": 0},
+    {"intermediate_size": float("nan")},
+    {"intermediate_size": float("inf")},
+    {"num_hidden_layers": {"__float__": "-Infinity"}},
+    {"num_labels": float("inf")},
+    {"num_labels": 10**8},
+    {"num_labels": 10**6},
+    {"num_attention_heads": 0},
+    {"num_attention_heads": None},
+    {"text_config": {"hidden_size": 10**9}},
+    {"text_config": {"dtype": "nn"}},
+    {"text_config": {"__dict__": {}}},
+    {"__class__": 5},
+    {"backbone": "local-dir:/etc"},
+    # Numbers of layers.
+    {"num_hidden_layers": 100_000},
+    {"inner_group_num": 20_000},
+    {"thinker_layers": 1_001},
+    {"depth": 50_000_000},
+    {"depths": [600, 401]},
+    {"vision": {"num_blocks": [[900], [200]]}},
+    # More than 10^12 parameters.
+    {"hidden_size": 1_000_000},
+    {"vocab_size": 50_000_000, "hidden_size": 30_000},
+)
 INVALID: dict[str, Any] = {
     "empty": "",
     "truncated": "{",
@@ -83,40 +117,7 @@ INVALID: dict[str, Any] = {
     "no type": {},
     "a number as the type": {"model_type": 7},
     "too large": " " * (MAX_BYTES + 1),
-    **{
-        str(change): {**GOOD, **change}
-        for change in (
-            {"hidden_size": 10**12},
-            {"hidden_size": -8},
-            {"hidden_size": 0},
-            {"hidden_size": 8.5},
-            {"hidden_size": "8"},
-            {"vocab_size": 0},
-            {"intermediate_size": float("nan")},
-            {"intermediate_size": float("inf")},
-            {"num_hidden_layers": {"__float__": "-Infinity"}},
-            {"num_labels": float("inf")},
-            {"num_labels": 10**8},
-            {"num_labels": 10**6},
-            {"num_attention_heads": 0},
-            {"num_attention_heads": None},
-            {"text_config": {"hidden_size": 10**9}},
-            {"text_config": {"dtype": "nn"}},
-            {"text_config": {"__dict__": {}}},
-            {"__class__": 5},
-            {"backbone": "local-dir:/etc"},
-            # Numbers of layers.
-            {"num_hidden_layers": 100_000},
-            {"inner_group_num": 20_000},
-            {"thinker_layers": 1_001},
-            {"depth": 50_000_000},
-            {"depths": [600, 401]},
-            {"vision": {"num_blocks": [[900], [200]]}},
-            # More than 10^12 parameters.
-            {"hidden_size": 1_000_000},
-            {"vocab_size": 50_000_000, "hidden_size": 30_000},
-        )
-    },
+    **{str(change): {**GOOD, **change} for change in INVALID_CHANGES},
     "a hidden_size of 400 digits": {**GOOD, "hidden_size": 10**400},
 }
 

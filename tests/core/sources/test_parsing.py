@@ -150,21 +150,13 @@ def test_hub_names() -> None:
         assert parse_hub_name(str(name)) == name
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["hf://", "hf://a/b/c", "hf:///x", "hf://x/", "hf://../x", "hf://a/..", "hf://a--b/c",
-     "hf://a b/c", "hf://a/b?c", "hf://a/b#c", "hf://-a/b", "hf://a/b-", "hf://a/<b>", "hf://é/b",
-     "hf://" + "a" * 97, "https://huggingface.co/a/b", "hf://a\\b", "hf://a/b\x00"],
-)  # fmt: skip
-def test_invalid_hub_names_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match=r"a Hub model is written as hf://org/name\[@revision\]"):
-        parse_hub_name(text)
-
-
-@pytest.mark.parametrize(
-    "revision",
-    ["", "../x", "/x", "x/", "a//b", "a b", "x\x00", "é", "x.lock", "-x", "@", "x" * 201],
-)
-def test_invalid_revisions_are_refused(revision: str) -> None:
-    with pytest.raises(UserError, match="is not a branch, a tag or a commit"):
-        parse_hub_name(f"hf://org/name@{revision}")
+def test_invalid_hub_names_are_refused() -> None:
+    names = ["", "a/b/c", "/x", "x/", "../x", "a/..", "a--b/c", "a b/c", "a/b?c", "a/b#c", "-a/b",
+             "a/b-", "a/<b>", "é/b", "a" * 97, "a\\b", "a/b\x00"]  # fmt: skip
+    for text in (*(f"hf://{name}" for name in names), "https://huggingface.co/a/b"):
+        with pytest.raises(UserError, match=r"a Hub model is written as hf://org/name\[@rev"):
+            parse_hub_name(text)
+    revisions = ["", "../x", "/x", "x/", "a//b", "a b", "x\x00", "é", "x.lock", "-x", "@"]
+    for revision in (*revisions, "x" * 201):
+        with pytest.raises(UserError, match="is not a branch, a tag or a commit"):
+            parse_hub_name(f"hf://org/name@{revision}")

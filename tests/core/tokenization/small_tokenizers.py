@@ -1,4 +1,4 @@
-"""Small tokenizers of the kinds that there are, trained here, in folders as of real models."""
+"""Small tokenizers of each kind, trained on two sentences and saved as for real models."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ CORPUS = ["this is a test sentence, don't stop", "the cat sat on the mat 1221212
 
 
 def word_piece() -> Tokenizer:
-    """Return one as BERT's."""
+    """Return a WordPiece tokenizer like BERT's."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
@@ -32,7 +32,7 @@ def word_piece() -> Tokenizer:
 
 
 def byte_level() -> Tokenizer:
-    """Return one as RoBERTa's."""
+    """Return a byte-level BPE tokenizer like RoBERTa's."""
     special = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True)]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -48,8 +48,8 @@ def byte_level() -> Tokenizer:
     return tokenizer
 
 
-def unigram(cuts_at_spaces: bool = True) -> Tokenizer:
-    """Return one as SentencePiece's; Llama's kind does not cut at spaces before it looks up."""
+def unigram(splits_at_spaces: bool = True) -> Tokenizer:
+    """Return a tokenizer like SentencePiece's; Llama's does not split at spaces first."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(
@@ -59,7 +59,7 @@ def unigram(cuts_at_spaces: bool = True) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
-    if not cuts_at_spaces:
+    if not splits_at_spaces:
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
@@ -77,12 +77,12 @@ MAKERS: dict[str, Callable[[], Tokenizer]] = {
     "bert": word_piece,
     "roberta": byte_level,
     "sentencepiece": unigram,
-    "unsplit": lambda: unigram(cuts_at_spaces=False),
+    "unsplit": lambda: unigram(splits_at_spaces=False),
 }
 
 
 def write_tokenizer(kind: str, folder: Path) -> None:
-    """Write one of ``MAKERS`` into a folder."""
+    """Save one of ``MAKERS`` in a folder."""
     from bertviewer.core.building.backend import transformers
 
     names = {f"{role}_token": name for role, name in NAMES[kind].items()}
@@ -91,7 +91,7 @@ def write_tokenizer(kind: str, folder: Path) -> None:
 
 
 def write_python_tokenizer(folder: Path) -> None:
-    """Write one in Python, which tells of nothing but ids: ByT5's."""
+    """Save ByT5's tokenizer, which is written in Python and has no offsets."""
     from bertviewer.core.building.backend import transformers
 
     transformers.ByT5Tokenizer().save_pretrained(folder)

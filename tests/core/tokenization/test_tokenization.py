@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.loading.opening import open_model
@@ -44,6 +45,14 @@ def test_models_of_images_and_speech_read_no_text(
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert reads_text(open_model(parse_source(str(tmp_path))).architecture) is expected
+
+
+def test_the_class_of_a_cached_model_is_imported(tiny_bert_folder: Path) -> None:
+    architecture = open_model(parse_source(str(tiny_bert_folder))).architecture
+    # No other test has this class, so that it is not imported yet.
+    module = "transformers.models.timesformer.modeling_timesformer"
+    root = replace(architecture.root, class_module=module, class_name="TimesformerModel")
+    assert not reads_text(replace(architecture, modules=(root, *architecture.modules[1:])))
 
 
 class TestPlaceholder:
