@@ -39,7 +39,7 @@ def test_a_run_is_analysed_once_and_other_layers_alone(
     assert builder.pending(replace(last, sections=("model",))) == ()
 
     def pending(changed: ReportInputs) -> tuple[str, ...]:
-        """Return what another builder cannot take over from this one."""
+        """Return what a builder for other inputs has to do again."""
         return ReportBuilder(changed, draw, builder).pending(ends)  # type: ignore[arg-type]
 
     assert pending(inputs) == ()

@@ -61,17 +61,12 @@ def test_a_small_model_in_all_formats(
     golden("tiny-bert.csv", f"{csv(tiny, None, False)}\n{csv(tiny, None, True)}\n")
 
 
-def test_counts_in_csv_add_up(tiny: Architecture) -> None:
-    modules, parameters = (table_rows(csv(tiny, None, names)) for names in (False, True))
-    total = tiny.root.parameters
-    assert sum(int(row["own_parameters"]) for row in modules) == total
-    assert sum(int(row["parameters"]) for row in modules if row["depth"] == "1") == total
-    shares = (float(row["share"]) for row in modules if row["depth"] == "1")
-    assert sum(shares) == pytest.approx(1, abs=1e-12)
-    assert sum(int(row["numel"]) for row in parameters if not row["tied_to"]) == total
+def test_any_path_is_read_back_from_csv(tiny: Architecture) -> None:
     name = 'a,b "quoted"\nline; =1+1'
     odd = replace(tiny, modules=(replace(tiny.root, path=name), *tiny.modules[1:]))
-    assert table_rows(csv(odd, None, False))[0]["path"] == name
+    first, *others = table_rows(csv(odd, None, False))
+    assert first["path"] == name
+    assert sum(int(row["own_parameters"]) for row in others) == tiny.root.parameters
 
 
 def test_depth(demo_model: LoadedModel) -> None:

@@ -34,7 +34,7 @@ class Hit(Struct, frozen=True):
 
 
 class SearchIndex:
-    """Numbered texts in lower case."""
+    """Numbered texts, which are searched in lower case."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._given = texts

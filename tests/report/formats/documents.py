@@ -61,7 +61,7 @@ PICTURE = (
 ATTENTION = FormulaBlock(
     title="Scaled dot-product attention",
     about=(Code("BertSelfAttention"), " · ", Code("encoder.layer.0.attention.self")),
-    summary="Every token asks all tokens, and takes what they have.",
+    summary="Every token attends to all tokens.",
     maths=(
         'A_h = "softmax"((Q_h K_h^top) / sqrt(d_k) + M)',
         "Z = limits(W_O)_(768 times 768) x + b_O, quad x in RR^(S times D)",
@@ -92,7 +92,7 @@ DECIMALS = Table(
         Row((("Total",), ("3",), (Strong("13.5"),), (), (Bar(1.0),)), "total"),
     ),
     name="decimals",
-    caption=("Figures stand on their ", Strong("decimal point"), "."),
+    caption=("Numbers are aligned at the ", Strong("decimal point"), "."),
 )
 LONG = Table(
     columns=(
@@ -198,10 +198,12 @@ def document_of(
 
 def full_document(*, is_golden: bool = False) -> ReportDocument:
     """Return a document of all blocks, without long and untrusted ones for a golden file."""
-    inner = (
-        Section("long", "A long table", () if is_golden else (LONG,)),
-        Section("untrusted", "Untrusted <texts> & others", () if is_golden else UNTRUSTED),
+    inner: tuple[Section, ...] = (
+        Section("long", "A long table", (LONG,)),
+        Section("untrusted", "Untrusted <texts> & others", UNTRUSTED),
     )
+    if is_golden:
+        inner = (Section("inner", "A <section> & others", (Paragraph(("Text.",)),)),)
     chapters = (
         Section("first", "Every block", BLOCKS, inner),
         Section("second", "Works", (Paragraph(("After ", See("decimals"), ".")), WORKS)),

@@ -45,7 +45,7 @@ _POINTS = {"a4": (595, 842), "letter": (612, 792)}
 
 
 class BlankDrawer(QObject):
-    """Draws blank figures at once; the real drawer waits for the GUI thread."""
+    """Yields blank figures; the real drawer would wait for the GUI thread, in which jobs run."""
 
     before_each: Callable[[], object] = staticmethod(lambda: None)
 

@@ -1,17 +1,16 @@
-"""The popup with made-up results: keys, mouse, focus, and the layout of long texts."""
+"""The popup with made-up results: keys, mouse, focus and drawing."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor, QFont
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListView, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.palette.matching import match, words_of
 from bertviewer.ui.palette.popup import PalettePopup
-from bertviewer.ui.palette.results import ROW_ROLE, HitRow, _lay_out
-from bertviewer.ui.palette.search_index import Hit, SearchIndex
+from bertviewer.ui.palette.results import ROW_ROLE, HitRow
+from bertviewer.ui.palette.search_index import SearchIndex
 from bertviewer.ui.palette.sources import SEPARATOR, Item, Source
 from tests.ui.finding import activate, find
 
@@ -42,6 +41,9 @@ class PopupHarness:
         commands = Source("Commands", SearchIndex(COMMANDS), partial(self._item, COMMANDS), ">")
         recent = Source("Recent", SearchIndex(MODULES[2:]), partial(self._item, MODULES[2:]))
         self.popup.open_at(QPoint(400, 60), (modules, commands), (recent,), typed)
+        self.wait()
+
+    def wait(self) -> None:
         self._qtbot.waitUntil(lambda: not self.popup.is_searching)
 
     def _item(self, texts: tuple[str, ...], number: int) -> Item:
@@ -102,7 +104,7 @@ def test_before_and_without_a_result(palette: PopupHarness, qtbot: QtBot) -> Non
     palette.open()
     assert [row.text for row in palette.rows] == ["Recent", "pooler"]
     qtbot.keyClicks(palette.field, "qqqq")
-    qtbot.waitUntil(lambda: not palette.popup.is_searching)
+    palette.wait()
     assert palette.rows == []
     assert find(palette.popup, QLabel, "paletteNothing").isVisible()
     palette.press(Qt.Key.Key_Return, Qt.Key.Key_Down)
@@ -129,19 +131,18 @@ def test_it_stays_inside_the_window(palette: PopupHarness) -> None:
         assert palette.window.rect().contains(palette.popup.geometry())
 
 
-@pytest.mark.parametrize(
-    ("description", "query", "start"),
-    [
-        # A match far behind is scrolled into view.
-        (f"{'many other words ' * 40}and token norms by layer", "token norms", "…"),
-        (f"a few words and token norms {'and other words ' * 40}", "token norms", "a few words"),
-        (f"a few words and token norms {'and other words ' * 40}", "views", "a few words"),
-    ],
-)
-def test_long_descriptions(qapp: QApplication, description: str, query: str, start: str) -> None:
-    text = f"Views{SEPARATOR}{description}"
-    found = match(words_of(query), text)
-    assert found is not None
-    shown = _lay_out(Hit(0, text, found), QFont(), QColor(), QColor(), 400).text()
-    assert shown.startswith(f"Views{SEPARATOR}{start}")
-    assert query in shown.lower()
+def test_results_are_drawn(palette: PopupHarness, image: Callable[[str, QWidget], None]) -> None:
+    results = {
+        # A match far behind is scrolled into view, a long name is cut at its beginning.
+        f"Layers{SEPARATOR}{'many other words ' * 20}and token norms by layer": Item(list),
+        f"Token norms{SEPARATOR}{'of every token in all states, ' * 5}": Item(list, "Ctrl+1"),
+        f"{'encoder.' * 15}token.norms{SEPARATOR}Linear": Item(list),
+        f"Show token norms{SEPARATOR}in a view": Item(list, "", "No sentence has been run yet"),
+        "Token norms: Dark": Item(list, is_chosen=True),
+    }
+    items = list(results.values())
+    source = Source("Commands", SearchIndex(tuple(results)), items.__getitem__)
+    palette.popup.open_at(QPoint(400, 60), (source,), (), "token norms")
+    palette.wait()
+    assert len(palette.rows) == 1 + len(results)
+    image("results", palette.list)
