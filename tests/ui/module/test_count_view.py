@@ -34,7 +34,7 @@ def test_the_text_that_is_copied_and_read_aloud(view: CountView) -> None:
 
 def test_terms_in_rows(view: CountView, image: Callable[[str, Any], None]) -> None:
     heights = []
-    for width in (300, 200, 110):
+    for width in (300, 250, 110):
         heights.append(view.heightForWidth(width))
         view.resize(width, heights[-1])
         image(f"count_{width}", view)

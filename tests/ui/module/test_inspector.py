@@ -37,6 +37,7 @@ from bertviewer.ui.widgets.facts import FactsView
 from bertviewer.ui.widgets.formula_view import FormulaView
 from tests.core.opened import plain
 from tests.core.walkthrough.small_walkthroughs import small
+from tests.ui.direct_worker import show_architecture
 from tests.ui.finding import find, is_drawn
 from tests.ui.run.view_harness import RunHarness
 
@@ -218,15 +219,12 @@ def test_while_formulas_are_derived(
 ) -> None:
     is_deriving = True
     monkeypatch.setattr(Workspace, "is_deriving", property(lambda _: is_deriving))
-    workspace, architecture = inspector.workspace, plain("bert-base-uncased")
-    workspace.architecture = architecture
-    workspace.selection.set_tree(fold(architecture))
-    workspace.architecture_changed.emit(architecture)
+    show_architecture(inspector.workspace, plain("bert-base-uncased"))
     inspector.settle()
     assert "deriving…" in inspector.facts()
     assert inspector.counts() == []
     is_deriving = False
-    workspace.formulas_changed.emit()  # they failed
+    inspector.workspace.formulas_changed.emit()  # they failed
     inspector.settle()
     assert "deriving…" not in inspector.facts()
     assert "109,482,240, no formula found" in inspector.facts()

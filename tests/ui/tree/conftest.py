@@ -5,13 +5,12 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_tree import fold
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.tree.model import ModuleTreeModel
 from bertviewer.ui.tree.panel import ModuleTreePanel
 from bertviewer.ui.tree.view import ModuleTreeView
 from tests.core.opened import plain
+from tests.ui.direct_worker import show_architecture
 from tests.ui.harness import Harness
 
 
@@ -25,12 +24,6 @@ class TreeHarness(Harness):
         self.opened, self._qtbot = panel.opened, qtbot
         self.view = self.find(ModuleTreeView, "moduleTree")
         self.field = self.find(QLineEdit, "treeFilter")
-
-    def open(self, architecture: Architecture) -> None:
-        """Show a model."""
-        self.workspace.architecture = architecture
-        self.workspace.selection.set_tree(fold(architecture))
-        self.workspace.architecture_changed.emit(architecture)
 
     @property
     def model(self) -> ModuleTreeModel:
@@ -85,5 +78,5 @@ class TreeHarness(Harness):
 @pytest.fixture
 def tree(workspace: Workspace, qtbot: QtBot) -> TreeHarness:
     tree = TreeHarness(workspace, qtbot)
-    tree.open(plain("bert-base-uncased"))
+    show_architecture(workspace, plain("bert-base-uncased"))
     return tree

@@ -14,6 +14,7 @@ from bertviewer.ui.tree.filter import parse_filter
 from bertviewer.ui.tree.panel import TreeHeading
 from bertviewer.ui.tree.view import ModuleTreeView
 from tests.core.opened import plain
+from tests.ui.direct_worker import show_architecture
 from tests.ui.finding import find
 from tests.ui.harness import Harness
 from tests.ui.tree.conftest import TreeHarness
@@ -81,8 +82,8 @@ def test_the_heading_has_the_numbers_of_tensors_and_modules(
     workspace: Workspace, qtbot: QtBot
 ) -> None:
     heading = Harness(TreeHeading(workspace), workspace, qtbot)
-    architecture = workspace.architecture = plain("bert-base-uncased")
-    workspace.architecture_changed.emit(architecture)
+    architecture = plain("bert-base-uncased")
+    show_architecture(workspace, architecture)
     counts = f"{architecture.tensor_count} tensors · {len(architecture.modules)} modules"
     assert heading.find(QLabel, "treeCounts").text() == counts
 
@@ -222,7 +223,7 @@ def test_an_example_is_added_to_the_filter(tree: TreeHarness) -> None:
     "name", ["bert-base-uncased", "gpt2", "albert-base-v2", "transformer-base"]
 )
 def test_examples_match_modules_of_the_model(tree: TreeHarness, name: str) -> None:
-    tree.open(plain(name))
+    show_architecture(tree.workspace, plain(name))
     hint = tree.field.placeholderText().removeprefix("Filter: words, ").replace(",", " ")
     structural = ("class", "name", "path", "part", "layer", "params", "shape")
     for text in (hint, *(each for each in examples(tree) if each.startswith(structural))):

@@ -8,11 +8,12 @@ from PySide6.QtWidgets import QPushButton, QScrollArea, QSpinBox, QTableView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.module_tree import TreeRow
 from bertviewer.ui.state.workspace import Workspace
 from bertviewer.ui.what_if.figures import FigureGrid
 from bertviewer.ui.what_if.tab import WhatIfTab
 from tests.core.opened import derived
+from tests.ui.direct_worker import show_architecture
 from tests.ui.harness import Harness
 
 
@@ -28,10 +29,7 @@ class WhatIfHarness(Harness):
 
     def open(self, architecture: Architecture) -> None:
         """Show another architecture."""
-        workspace = self.workspace
-        workspace.architecture = architecture
-        workspace.selection.set_tree(fold(architecture))
-        workspace.architecture_changed.emit(architecture)
+        show_architecture(self.workspace, architecture)
         self.widget.refresh()
 
     def select(self, key: str) -> TreeRow:
