@@ -178,7 +178,7 @@ def test_a_model_that_pads_sentences_itself(data: Path, tmp_path: Path) -> None:
 
 def test_a_model_with_two_kinds_of_attention(data: Path, tmp_path: Path) -> None:
     sizes = {"max_position_embeddings": 4096, "block_size": 64, "num_random_blocks": 3}
-    model = small_model("big_bird", vocab_size=300, **sizes)
+    model = small_model("big_bird", **{**TINY["big_bird"], "vocab_size": 300, **sizes})
     with pytest.raises(UserError, match="reads sentences of 4,096 tokens differently"):
         made(model, data, tmp_path / "all", replace(RANDOM, limit=3))
     corpus = corpus_of(model, data, tmp_path / "short", replace(RANDOM, limit=3, max_tokens=64))

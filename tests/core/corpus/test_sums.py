@@ -113,8 +113,8 @@ def alone(own_model: LoadedModel, texts: list[str], options: CorpusOptions) -> A
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("out")
+def out(family: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp(family)
 
 
 @pytest.fixture(scope="module")

@@ -234,16 +234,20 @@ def test_features_of_other_sizes_are_not_merged(bad: Path, small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("key", "value"),
     [
-        *(lambda plan, it=it: plan.update(shards=it) for it in ("x", -3, 10**17, None)),
-        *(lambda plan, it=it: plan.update(measured=it) for it in ({}, None)),
-        lambda plan: plan.update(data=7),
-        lambda plan: plan.pop("source"),
-        lambda plan: plan["measured"].update(stacks=[10**17]),
+        *(("shards", "x"), ("shards", -3), ("shards", 10**17), ("shards", None)),
+        *(("measured", {}), ("measured", None), ("stacks", [10**17])),
+        *(("data", 7), ("source", None)),
     ],
 )
-def test_plans(part: Path, change: Change) -> None:
+def test_plans(part: Path, key: str, value: Any) -> None:
+    def change(plan: Any) -> None:
+        if key == "source":
+            del plan[key]
+        else:
+            (plan["measured"] if key == "stacks" else plan)[key] = value
+
     change_json(part / SHARDS_FOLDER / PLAN_FILE, change)
     with pytest.raises(UserError, match="the shards or their plan are corrupt"):
         merge_corpora([part], "")
@@ -270,7 +274,7 @@ def test_shards(part: Path, change: Change) -> None:
         merge_corpora([part], "")
 
 
-@pytest.mark.parametrize("create", REPLACEMENTS)
+@pytest.mark.parametrize("create", REPLACEMENTS[:-1])
 @pytest.mark.parametrize("name", ["plan.json", "00001.shard"])
 def test_other_kinds_of_shards(
     part: Path, name: str, create: Callable[[Path], None], model: LoadedModel, data: Path
@@ -278,9 +282,9 @@ def test_other_kinds_of_shards(
     file = part / SHARDS_FOLDER / name
     file.unlink()
     create(file)
-    with pytest.raises(UserError, match=name if create is not nothing else ""):
+    with pytest.raises(UserError, match=name):
         merge_corpora([part], "")
-    if create not in (sparse, nothing):  # such a shard is run again
+    if create is not sparse:  # such a shard is run again
         with pytest.raises(UserError, match=f"the folder contains other files, such as {name}"):
             made(model, data, part, TWO)
 

@@ -12,6 +12,7 @@ import pytest
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.saved_runs import file_format
+from bertviewer.core.saved_runs import run_file as run_file_module
 from bertviewer.core.saved_runs.file_format import MAGIC, read_runs, read_saved_model
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.parsing import parse_source
@@ -122,7 +123,9 @@ def test_invalid_json(path: Path, text: bytes) -> None:
     error_of(path, packed(text))
 
 
-def test_sizes_that_are_too_large_together(path: Path, changed: Callable[[Change], bytes]) -> None:
+def test_sizes_that_are_too_large(
+    path: Path, changed: Callable[[Change], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def of(tokens: int, states: int) -> bytes:
         def change(data: Data) -> None:
             run = data["run"]
@@ -135,7 +138,8 @@ def test_sizes_that_are_too_large_together(path: Path, changed: Callable[[Change
     assert "10,001 tokens" in error_of(path, of(10_001, 0))
     assert "2,001 hidden states" in error_of(path, of(1, 2_001))
     # Few tokens and few states, but too many cosines.
-    assert "too much" in error_of(path, of(2_000, 1_001))
+    monkeypatch.setattr(run_file_module, "MAX_COSINES", 1_000)
+    assert "10 tokens in 11 hidden states, which is too much" in error_of(path, of(10, 11))
 
 
 def module(data: Data) -> Data:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import ValidationError
 
@@ -44,6 +44,7 @@ def test_a_file_is_read_with_its_name_and_key(store: JsonStore) -> None:
     assert store.read("name", "key") is None
 
 
+@settings(max_examples=40)
 @given(cut=st.integers(0, 200), place=st.integers(0, 200), bit=st.integers(0, 7))
 def test_damage_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, cut: int, place: int, bit: int

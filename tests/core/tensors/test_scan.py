@@ -1,8 +1,11 @@
 """Statistics, norms and histograms of matrices are NumPy's."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
 
 from bertviewer.core.tensors import matrix as module
 from bertviewer.core.tensors.matrix import Matrix
@@ -22,7 +25,7 @@ def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("shape", [(37, 12), (3, 250), (1, 1), (90, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint16, np.int64, np.bool_])
 def test_statistics_and_norms(shape: tuple[int, int], dtype: type) -> None:
-    values = RANDOM.normal(20, 30, shape).clip(0, 100).astype(dtype)
+    values: NDArray[Any] = RANDOM.normal(20, 30, shape).clip(0, 100).astype(dtype)
     found = scan(matrix(values))
     wide = values.astype(np.float64)
     assert found.statistics.count == values.size
