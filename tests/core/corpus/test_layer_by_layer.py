@@ -1,7 +1,6 @@
 """A corpus of a model that is loaded layer by layer has the bytes of the model in memory."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.pretrained import read_each
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.core.util.errors import Cancelled, UserError
+from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 from tests.core.corpus.making_corpora import content, made
 from tests.core.loading import saved_models
@@ -170,26 +169,6 @@ def test_a_model_that_fails(make_until: MakeUntil, at: int, message: str, tmp_pa
     with pytest.raises(UserError, match=message):
         make_until(fail)
     assert not list((tmp_path / SHARDS_FOLDER).glob("*.shard"))
-
-
-@pytest.mark.parametrize("at", [2, PROBED + 2])
-def test_cancelling(make_until: MakeUntil, at: int) -> None:
-    calls = 0
-
-    def note(call: int) -> None:
-        nonlocal calls
-        calls = call
-        while calls == at > PROBED:  # until it is cancelled
-            time.sleep(0.001)
-
-    def progress(done: int, total: int, label: str) -> None:
-        nonlocal calls
-        if calls == at:
-            calls = 0
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        make_until(note, progress)
 
 
 def test_a_file_that_vanishes(make_until: MakeUntil, folder: Path) -> None:

@@ -3,7 +3,6 @@
 ``test_families`` compares them with transformers' eager attention.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -240,41 +239,6 @@ def test_attention_modules_of_a_selected_module(
     family: str, path: str, expected: tuple[str, ...]
 ) -> None:
     assert attentions_at(architecture_of(family), path) == expected
-
-
-def plain_entropy(head: np.ndarray) -> float:
-    rows = [[float(p) for p in row] for row in head if np.isfinite(row).all()]
-    return float(np.mean([-sum(p * np.log(p) for p in row if p > 0) for row in rows]))
-
-
-def plain_distance(head: np.ndarray) -> float:
-    rows = [(i, row) for i, row in enumerate(head) if np.isfinite(row).all()]
-    return float(np.mean([sum(float(p) * abs(i - j) for j, p in enumerate(r)) for i, r in rows]))
-
-
-def padded(scores: np.ndarray) -> None:
-    scores[:, :, 12:] = -np.inf
-
-
-def causal(scores: np.ndarray) -> None:
-    scores[:, np.triu(np.ones((17, 17), dtype=bool), 1)] = -np.inf
-
-
-def without_a_query(scores: np.ndarray) -> None:
-    scores[:, 4] = -np.inf
-
-
-@pytest.mark.parametrize("mask", [lambda _: None, padded, causal, without_a_query])
-@pytest.mark.parametrize("scale", [0.1, 3.0, 60.0])
-def test_entropy_and_distance_are_plain_sums(
-    mask: Callable[[np.ndarray], None], scale: float
-) -> None:
-    scores = np.random.default_rng(5).normal(size=(3, 17, 17)) * scale
-    mask(scores)
-    heads = torch.tensor(scores, dtype=torch.float32).softmax(-1).numpy()
-    entropies, distances = [plain_entropy(h) for h in heads], [plain_distance(h) for h in heads]
-    assert head_entropies(heads) == pytest.approx(entropies, rel=1e-5, abs=1e-6)
-    assert head_distances(heads) == pytest.approx(distances, rel=1e-6)
 
 
 def test_entropy_and_distance_at_the_extremes() -> None:

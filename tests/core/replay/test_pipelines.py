@@ -20,7 +20,6 @@ from tests.core.tokenization.small_tokenizers import NAMES, byte_level, unigram
 PAIR = Sentence("the cat sat on the mat", "this is a test")
 HEADS = {
     "masked-lm": transformers.AutoModelForMaskedLM,
-    "sequence-classification": transformers.AutoModelForSequenceClassification,
     "question-answering": transformers.AutoModelForQuestionAnswering,
 }
 
@@ -86,25 +85,6 @@ def test_words_at_a_mask(family: str, tmp_path: Path) -> None:
         scores = [entry["score"] for entry in expected]
         assert [c.probability for c in found.guess.top] == pytest.approx(scores, rel=1e-4)
         assert found.no_layers == ""
-
-
-@pytest.mark.parametrize("family", ["bart", "mbart", "t5"])
-def test_classes_of_a_text_and_of_a_pair(family: str, tmp_path: Path) -> None:
-    theirs = Theirs(family, "sequence-classification", tmp_path)
-    pipeline = transformers.TextClassificationPipeline(
-        model=theirs.model, tokenizer=theirs.tokenizer
-    )
-    for pair in (None, PAIR.pair):
-        it = theirs.ran(Sentence(PAIR.text, pair))
-        inputs = {"text": PAIR.text} | ({} if pair is None else {"text_pair": pair})
-        expected = {entry["label"]: entry["score"] for entry in pipeline(inputs, top_k=None)}
-        found = classification(it.run, it.model.architecture)
-        assert found is not None
-        assert found.probabilities is not None
-        scores = dict(zip(found.labels, found.probabilities[0], strict=True))
-        assert scores == pytest.approx(expected, abs=1e-6)
-        encoder = [token.id for token in it.run.tokens if token.segment == 0]
-        assert encoder == theirs.tokenizer(PAIR.text, pair)["input_ids"]
 
 
 @pytest.mark.parametrize("family", ["bart", "mbart", "t5"])

@@ -14,7 +14,6 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.saved_runs import run_file as run_files
 from bertviewer.core.saved_runs.file_format import check_belongs, read_runs, read_saved_model
-from bertviewer.core.saved_runs.run_file import RunFile
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
@@ -172,14 +171,3 @@ def test_a_run_that_is_too_large_is_not_written(
     monkeypatch.setattr(run_files, "MAX_TOKENS", len(run.tokens) - 1)
     with pytest.raises(UserError, match=r"it cannot be saved: its run has .* which is too much"):
         run_file(model, run)
-
-
-def test_a_model_without_a_configuration_is_not_written(
-    model: LoadedModel, run: ActivationRun
-) -> None:
-    runs = run_files.RunsToSave(run)
-    with pytest.raises(UserError, match="its configuration is not known"):
-        run_files.create_run_file(model.source, None, None, runs)
-    saved = run_file(model, run).model
-    file: RunFile = run_files.create_run_file(model.source, None, None, replace(runs, origin=saved))
-    assert file.model == saved
