@@ -2,8 +2,9 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,13 +23,12 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.pretrained import read_each
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
-from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.progress import Progress
 from tests.core.corpus.making_corpora import content, made
 from tests.core.loading import saved_models
 
 FEW = CorpusOptions(limit=24, batch_size=3, shards=3)
 """Eight batches in three shards."""
-UNITS = ("embeddings", "encoder.layer.0", "encoder.layer.1")
 
 
 @pytest.fixture
@@ -86,29 +86,22 @@ def test_a_layer_is_read_once_for_a_group(
     assert {name.rpartition(".layer.")[2][0] for name in times if ".layer." in name} == {"0", "1"}
 
 
-def test_a_group_keeps_no_more_than_the_largest_layer(
-    lazy: LoadedModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("items", "room", "groups"),
+    [
+        ([(0, 3), (0, 3), (0, 3), (0, 5), (0, 1)], 8, [2, 2, 1]),
+        ([(0, 1), (0, 12), (0, 1)], 8, [1, 1, 1]),  # a batch that is larger
+        ([(0, 1), (1, 1), (2, 1), (2, 1)], 8, [2, 2]),  # sums of another shard take 4 bytes
+        ([(0, 1)] * 3, 0, [1, 1, 1]),
+        ([(0, 1)] * (running.MAX_BATCHES + 1), 10**6, [running.MAX_BATCHES, 1]),
+    ],
+)
+def test_groups_fit_into_the_room(
+    items: list[tuple[int, int]], room: int, groups: list[int]
 ) -> None:
-    sizes: list[tuple[int, int]] = []
-    grouped = running.grouped
-
-    def noted(*arguments: Any) -> Iterator[list[running.Item]]:
-        for group in grouped(*arguments):
-            kept = sum(item.kept for item in group)
-            sizes.append((sum(item.batch is not None for item in group), kept))
-            assert len({item.shard for item in group}) == 1  # sums are larger than any layer
-            yield group
-
-    monkeypatch.setattr(running, "grouped", noted)
-    made(lazy, data, tmp_path, replace(FEW, limit=60, batch_size=1))
-    module = lazy.running_module
-    largest = synchronizer.LayerSynchronizer(module, lazy.offload_state, lambda: None).largest
-    assert largest == max(
-        sum(weight.nbytes for _, _, weight in lazy_parameters(module.get_submodule(unit)))
-        for unit in UNITS
-    )
-    assert all(kept <= largest for count, kept in sizes if count > 1)
-    assert max(count for count, _ in sizes) > 1
+    sums: Any = SimpleNamespace(nbytes=4)
+    found = running.grouped((running.Item(shard, sums, None, kept) for shard, kept in items), room)
+    assert [len(group) for group in found] == groups
 
 
 def test_a_run_is_continued_with_and_without(
@@ -122,64 +115,42 @@ def test_a_run_is_continued_with_and_without(
         assert content(tmp_path / folder) == content(tmp_path / "whole")
 
 
-MakeUntil = Callable[..., None]
-"""Makes a corpus; calls its argument with the number of each call of a layer's module."""
-
-
-@pytest.fixture
-def make_until(lazy: LoadedModel, data: Path, tmp_path: Path, one_group: None) -> MakeUntil:
-    def make(before_call: Callable[[int], None], progress: Progress = no_progress) -> None:
-        module = lazy.module(random_weights=False)
-        before = lazy_parameters(module)
-        calls = 0
-
-        def hook(*_: Any) -> None:
-            nonlocal calls
-            calls += 1
-            before_call(calls)
-
-        module.get_submodule("encoder.layer.1.output.dense").register_forward_pre_hook(hook)
-        try:
-            made(lazy, data, tmp_path, FEW, progress=progress)
-        finally:
-            # All batches of the group ended, and the weights are unloaded.
-            names = (synchronizer.THREAD_NAME, "bertviewer-corpus")
-            assert not [t.name for t in threading.enumerate() if t.name.startswith(names)]
-            assert [slot[1:] for slot in lazy_parameters(module)] == [slot[1:] for slot in before]
-
-    return make
-
-
 PROBED = 4
 """Calls of each module in the probe."""
 
 
+@pytest.mark.usefixtures("one_group")
 @pytest.mark.parametrize(
     ("at", "message"),
     [
-        (PROBED + 5, r"the model cannot run these sentences: .*no more"),
         (1, r"the model cannot run a batch: .*no more"),
+        (PROBED + 5, r"the model cannot run these sentences: .*no more"),
+        (PROBED, r"model\.safetensors: No such file"),
     ],
 )
-def test_a_model_that_fails(make_until: MakeUntil, at: int, message: str, tmp_path: Path) -> None:
-    def fail(call: int) -> None:
-        if call == at:
+def test_a_failure_ends_all_batches_and_unloads_all_weights(  # noqa: PLR0917
+    at: int, message: str, lazy: LoadedModel, folder: Path, data: Path, tmp_path: Path
+) -> None:
+    module = lazy.module(random_weights=False)
+    before = lazy_parameters(module)
+    file, elsewhere, calls = folder / "model.safetensors", folder / "elsewhere", 0
+
+    def fail(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at and at == PROBED:
+            file.rename(elsewhere)
+        elif calls == at:
             raise RuntimeError("no more")
 
-    with pytest.raises(UserError, match=message):
-        make_until(fail)
-    assert not list((tmp_path / SHARDS_FOLDER).glob("*.shard"))
-
-
-def test_a_file_that_vanishes(make_until: MakeUntil, folder: Path) -> None:
-    file, elsewhere = folder / "model.safetensors", folder / "elsewhere"
-
-    def move(call: int) -> None:
-        if call == PROBED:
-            file.rename(elsewhere)
-
+    module.get_submodule("encoder.layer.1.output.dense").register_forward_pre_hook(fail)
     try:
-        with pytest.raises(UserError, match=r"model\.safetensors: No such file"):
-            make_until(move)
+        with pytest.raises(UserError, match=message):
+            made(lazy, data, tmp_path, FEW)
     finally:
-        elsewhere.rename(file)
+        if elsewhere.exists():
+            elsewhere.rename(file)
+    names = (synchronizer.THREAD_NAME, "bertviewer-corpus")
+    assert not [t.name for t in threading.enumerate() if t.name.startswith(names)]
+    assert [slot[1:] for slot in lazy_parameters(module)] == [slot[1:] for slot in before]
+    assert not list((tmp_path / SHARDS_FOLDER).glob("*.shard"))

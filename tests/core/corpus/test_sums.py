@@ -14,14 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from bertviewer.charts.corpus import corpus_heads, corpus_state_names, quantile_chart
-from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.corpus import batches, running
 from bertviewer.core.corpus.batches import Batch
 from bertviewer.core.corpus.corpus import Corpus
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.runs.recording import first_tensor
-from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.statistics.histograms import float_bins
 from bertviewer.core.tokenization.tokenization import with_decoder
@@ -198,20 +196,6 @@ def test_outliers_of_hidden_states(corpus: Corpus, alone: Alone) -> None:
     assert corpus.outliers.tokens.tolist() == tokens.tolist()
     assert corpus.outliers.sentences.tolist() == sentences.tolist()
     assert len(corpus.manifest["states"]) == len(tokens)
-
-
-def test_outliers_are_those_of_runs(
-    model: LoadedModel, data: Path, texts: list[str], tmp_path: Path
-) -> None:
-    corpus = corpus_of(model, data, tmp_path, CorpusOptions(limit=10))
-    assert corpus.outliers is not None
-    tokens = np.zeros_like(corpus.outliers.tokens)
-    for text in texts[:10]:
-        for feature in outlier_features(run_sentence(model, Sentence(text))):
-            for outlier in feature.outliers:
-                tokens[outlier.state, feature.index] += outlier.tokens
-    assert tokens.any()
-    assert np.array_equal(corpus.outliers.tokens, tokens)
 
 
 def test_classes_of_tokens(corpus: Corpus, alone: Alone, family: str) -> None:

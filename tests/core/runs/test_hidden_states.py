@@ -30,8 +30,6 @@ from tests.core.replay.model_runs import known, opened, ran
         ("bert", "masked-lm", ["bert.embeddings", "bert.encoder.layer.0", "bert.encoder.layer.1"]),
         # The last one is taken after the last norm.
         ("gpt2", "base", ["drop", "h.0", "ln_f"]),
-        ("gpt2", "pretraining", ["transformer.drop", "transformer.h.0", "transformer.ln_f"]),
-        ("llama", "base", ["embed_tokens", "layers.0", "norm"]),
         ("electra", "base", ["embeddings_project", "encoder.layer.0", "encoder.layer.1"]),
         (
             "albert",

@@ -114,21 +114,6 @@ def test_a_view_with_the_negative_bit() -> None:
 
 
 @settings(max_examples=40)
-@given(tensors(), st.data())
-def test_statistics_of_some_tokens_are_those_of_their_rows(
-    tensor: Tensor, data: st.DataObject
-) -> None:
-    rows = rows_of(tensor)
-    chosen = data.draw(
-        st.lists(st.integers(0, len(rows) - 1), unique=True) if rows else st.just([])
-    )
-    together = torch.stack([rows[number] for number in chosen]) if chosen else torch.zeros(0)
-    statistics = measure_tokens(tensor).of(chosen)
-    assert statistics.count == together.numel()
-    assert_figures(statistics, together)
-
-
-@settings(max_examples=40)
 @given(st.lists(tensors(), min_size=1, max_size=4))
 @example([torch.tensor([[[0.0], [0.0]], [[0.0], [1.3408e154]]], dtype=torch.float64)])
 def test_merged_statistics_are_those_of_all_elements(parts: list[Tensor]) -> None:
