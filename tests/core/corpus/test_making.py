@@ -1,4 +1,4 @@
-"""Making a corpus: however often it is interrupted, and whoever runs the shards, the same bytes."""
+"""Making a corpus: interrupted runs, and several processes or threads, end with the same bytes."""
 
 import errno
 import io
@@ -217,7 +217,7 @@ def test_the_tokenizer_decides_which_end_is_cut(
 def test_sentences_that_cannot_be_run(
     model: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = lines(tmp_path, "the cat", "the mat", "[SEP] " * 80, "the cat")
+    data = lines(tmp_path, "the cat", "cat " * 62, "[SEP] " * 80, "the cat")
     whole = corpus_of(model, data, tmp_path / "whole")
     assert (whole.sentences, whole.manifest["unread"], whole.manifest["cut"]) == (4, 0, 1)
     with pytest.raises(UserError, match=r"no sentence could be run: .* --max-tokens leaves no"):

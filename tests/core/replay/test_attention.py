@@ -13,7 +13,6 @@ from bertviewer.core.analysis.attention_layers import attention_layers
 from bertviewer.core.analysis.attention_maps import head_distances, head_entropies
 from bertviewer.core.analysis.attention_modules import attention_paths, attentions_at
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.module_tensors import module_tensors
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
@@ -35,7 +34,7 @@ def no_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bertviewer.core.replay.attention.replay_call", fail)
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "mistral", "modernbert"])
+@pytest.mark.parametrize("family", ["gpt2", "t5", "mistral"])
 def test_eager_and_sdpa_runs_show_the_same(family: str) -> None:
     sdpa = opened(family)
     assert sdpa.network.config._attn_implementation == "sdpa"
@@ -57,8 +56,8 @@ def test_other_dtypes(dtype: torch.dtype, tolerance: float) -> None:
         assert found.probabilities == pytest.approx(wanted[0].float().numpy(), abs=tolerance)
 
 
-@pytest.mark.parametrize("layers", [3, 5])
-def test_a_shared_layer_has_attention_for_every_call(layers: int) -> None:
+def test_a_shared_layer_has_attention_for_every_call() -> None:
+    layers = 5
     it = opened("albert", num_hidden_layers=layers)
     maps = every_map(it)
     assert [(found.call, found.calls) for found in maps] == [(n, layers) for n in range(layers)]
@@ -107,12 +106,6 @@ def test_tokens_of_an_encoder_decoder() -> None:
         found = attention_of(it, path)
         assert (found.query_tokens, found.key_tokens) == (queries, keys)
         assert found.is_cross == (found.distances is None) == (queries != keys)
-
-
-def test_a_cache_of_all_modules_is_as_good_as_one_of_layers() -> None:
-    it = known("bert")
-    found = attention_of(CachedRun(it.model, it.run, it.everything), ATTENTION)
-    assert found.probabilities == pytest.approx(attention_of(it, ATTENTION).probabilities, abs=1e-6)
 
 
 @pytest.mark.usefixtures("no_replay")

@@ -102,7 +102,6 @@ def test_cosines_of_two_sentences_and_of_unrelated_ones(
     ("family", "poolings"),
     [
         ("gpt2", ["mean", "last"]),
-        ("llama", ["mean", "last"]),
         ("t5", ["mean"]),
         ("distilbert", ["cls", "mean"]),
         ("roberta", ["cls", "pooled", "mean"]),

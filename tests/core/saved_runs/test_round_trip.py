@@ -34,9 +34,15 @@ def is_same(one: ActivationRun, other: ActivationRun) -> bool:
         norms = [module.token_norms for module in run.modules]
         return [*run.hidden_states, *run.outputs.values(), *norms]
 
-    return one == other and all(
-        a is b is None or (a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
-        for a, b in zip(arrays(one), arrays(other), strict=True)
+    is_named_alike = one.outputs.keys() == other.outputs.keys()
+    return (
+        is_named_alike
+        and one == other
+        and all(
+            a is b is None
+            or (a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+            for a, b in zip(arrays(one), arrays(other), strict=True)
+        )
     )
 
 

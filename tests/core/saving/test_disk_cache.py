@@ -113,7 +113,7 @@ def test_other_kinds_of_files_are_not_read_but_replaced(
 ) -> None:
     store.folder.mkdir()
     other = tmp_path / "another"
-    other.write_text("somebody's")
+    other.write_text("another program's")
     path = store.folder / f"name{SUFFIX}"
     create(path)
     if create is not link:
@@ -121,7 +121,7 @@ def test_other_kinds_of_files_are_not_read_but_replaced(
     store.write("name", "key", CONTENT)
     assert store.read("name", "key") == CONTENT
     assert not path.is_symlink()
-    assert other.read_text() == "somebody's"
+    assert other.read_text() == "another program's"
 
 
 @pytest.mark.parametrize(
