@@ -192,7 +192,12 @@ def test_attention_weights_are_those_of_transformers(family: str) -> None:
         assert found.probabilities.dtype == np.float32
         assert found.probabilities == pytest.approx(wanted, abs=1e-5)
         assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
-        # Random weights give no key exactly 0: only a mask does.
+        logs = np.log(np.where(wanted > 0, wanted, 1))
+        assert found.entropies == pytest.approx(-(wanted * logs).sum(-1).mean(-1), abs=1e-4)
+        if found.distances is not None:
+            apart = np.abs(np.subtract.outer(found.query_tokens, found.key_tokens))
+            assert found.distances == pytest.approx((wanted * apart).sum(-1).mean(-1), abs=1e-3)
+        # Random weights are never exactly 0: only a mask is.
         is_zero = found.probabilities == 0
         hidden = np.zeros_like(is_zero) if found.masked is None else found.masked
         assert (hidden == is_zero).all()
