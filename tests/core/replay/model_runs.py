@@ -15,7 +15,7 @@ from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
-from tests.core.checks.small_models import SENTENCE, shake, small_model
+from tests.core.checks.small_models import SENTENCE, perturb, small_model
 
 
 class Opened(CachedRun, frozen=True, eq=False):
@@ -42,7 +42,7 @@ def opened(
 ) -> Opened:
     """Open a small model and run a sentence."""
     model = small_model(family, task, **changes)
-    shake(model)
+    perturb(model)
     return ran(model, sentence)
 
 

@@ -11,8 +11,7 @@ from bertviewer.core.analysis.padding import usual_length
 from bertviewer.core.replay.padding import compare_padding
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.util.errors import UserError
-from tests.core.checks.small_models import WITHOUT_FORMULAS
-from tests.core.formulas.formula_models import TINY
+from tests.core.formulas.formula_models import OTHERS, TINY
 from tests.core.replay.model_runs import known, opened
 
 ALONE = Sentence("the cat sat on the mat")
@@ -77,7 +76,7 @@ def test_models_that_are_refused() -> None:
     with pytest.raises(UserError, match="accepts no attention mask"):
         compare_padding(known("transformer-base"), 16)
     # Reformer fills its last chunk, so its states are longer than the sentence.
-    it = opened("reformer", sentence=Sentence("the cat sat"), **WITHOUT_FORMULAS["reformer"])
+    it = opened("reformer", sentence=Sentence("the cat sat"), **OTHERS["reformer"])
     with pytest.raises(UserError, match="another length than the sentence"):
         compare_padding(it, 10)
 

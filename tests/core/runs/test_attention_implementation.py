@@ -12,7 +12,7 @@ from bertviewer.core.runs.attention_implementation import reset_model_state
 from bertviewer.core.runs.module_replay import replay
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
-from tests.core.checks.small_models import shake, small_model
+from tests.core.checks.small_models import perturb, small_model
 from tests.core.replay.model_runs import assert_same_calls
 
 SHORT, LONG = Sentence("word " * 5), Sentence("word " * 20)
@@ -36,7 +36,7 @@ DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
 )
 def test_a_run_is_that_of_a_fresh_model(family: str, changes: dict[str, Any]) -> None:
     used, fresh = small_model(family, **changes), small_model(family, **changes)
-    shake(used)
+    perturb(used)
     fresh.module(True).load_state_dict(used.module(True).state_dict())
     kept, seen = ActivationCache("units"), ActivationCache()
     short = run_sentence(used, SHORT, random_weights=True, cache=kept)

@@ -19,7 +19,7 @@ from bertviewer.core.runs.hidden_states import (
     stacks_of,
     token_norms,
 )
-from tests.core.checks.small_models import WITHOUT_FORMULAS
+from tests.core.formulas.formula_models import OTHERS
 from tests.core.replay.model_runs import known, opened, ran
 
 
@@ -94,7 +94,7 @@ def test_a_shorter_stack_has_no_last_states() -> None:
 
 def test_states_of_several_sizes_are_not_kept() -> None:
     """Funnel halves the number of tokens between its blocks."""
-    changes = {**WITHOUT_FORMULAS["funnel"], "architectures": ["FunnelBaseModel"]}
+    changes = {**OTHERS["funnel"], "architectures": ["FunnelBaseModel"]}
     run = opened("funnel", **changes).run
     assert run.hidden_states == ()
     assert [len(norms) for norms in run.token_norms] == [9, 9, 5]

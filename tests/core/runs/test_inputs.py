@@ -13,8 +13,8 @@ from bertviewer.core.schema.activation_run import Sentence, Token
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tokenization.tokenization import check_tokens
 from bertviewer.core.util.errors import UserError
-from tests.core.checks.small_models import WITHOUT_FORMULAS, small_model
-from tests.core.formulas.formula_models import TINY
+from tests.core.checks.small_models import small_model
+from tests.core.formulas.formula_models import OTHERS, TINY
 from tests.core.replay.model_runs import ran
 
 
@@ -33,8 +33,7 @@ from tests.core.replay.model_runs import ran
     ],
 )
 def test_segments_of_a_pair(family: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    values = TINY.get(family) or WITHOUT_FORMULAS[family]
-    config = {"model_type": family, **values, **changes}
+    config = {"model_type": family, **{**OTHERS, **TINY}[family], **changes}
     (tmp_path / "config.json").write_text(json.dumps(config))
     it = ran(open_model(parse_source(str(tmp_path))), Sentence("the cat", "the mat"))
     segments = [token.segment for token in it.run.tokens]

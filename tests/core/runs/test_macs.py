@@ -1,6 +1,6 @@
 """Multiply-adds of a run, compared with torch's FLOP counter and closed formulas.
 
-``test_families`` in ``replay`` has the families with formulas, ``graph/test_macs`` others.
+``test_families`` in ``replay`` compares the counts of every family with torch's.
 """
 
 from collections.abc import Mapping
@@ -53,22 +53,6 @@ def compared_with_torch(model: nn.Module, **inputs: Tensor) -> int:
         if is_known_to_torch(model.get_submodule(path)):
             assert 2 * macs.count == counted.get(path, 0), path
     return found[""].count or 0
-
-
-@pytest.mark.parametrize(
-    ("family", "task"),
-    [
-        *((it, "base") for it in ("fnet", "funnel", "longformer", "mobilebert", "rembert")),
-        ("xlnet", "base"),
-        ("bert", "masked-lm"),
-        ("bert", "question-answering"),
-        ("albert", "masked-lm"),
-        ("distilbert", "sequence-classification"),
-        ("llama", "sequence-classification"),
-    ],
-)
-def test_torch_counts_the_same_in_every_module(family: str, task: str) -> None:
-    assert compared_with_torch(build(family, task), input_ids=IDS) > 0
 
 
 def test_bert_in_closed_form() -> None:
