@@ -51,11 +51,10 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     return LoadedModel(ModelSpec(source, architecture, config=config))
 
 
-def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> ActivationCache:
-    """Run a sentence and return the inputs and outputs of all modules.
+def perturb(model: LoadedModel) -> None:
+    """Add noise to the random weights, once.
 
-    The first run adds noise to the random weights: a layer norm or bias as it is initialized
-    would hide errors, as it multiplies by 1 or adds 0.
+    A layer norm or bias as it is initialized would hide errors, as it multiplies by 1 or adds 0.
     """
     if model not in _perturbed:
         _perturbed.add(model)
@@ -65,6 +64,11 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) 
             for parameter in module.parameters():
                 if parameter.requires_grad:
                     parameter.add_(0.1 * torch.randn_like(parameter))
+
+
+def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> ActivationCache:
+    """Run a sentence with perturbed weights; return the inputs and outputs of all modules."""
+    perturb(model)
     cache = ActivationCache(budget=budget)
     run_sentence(model, sentence, random_weights=True, cache=cache)
     return cache

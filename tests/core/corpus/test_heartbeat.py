@@ -1,4 +1,4 @@
-"""The first process waits for the others, and not for one that is dead."""
+"""The first process waits for the others, but not for one that is dead."""
 
 import os
 import time
@@ -17,11 +17,11 @@ SHARDS, WORLD = 6, 3
 
 
 class Clock:
-    """A clock that goes on when somebody waits, and what else happens meanwhile."""
+    """A clock that advances when the monitor sleeps, and then calls a function with the time."""
 
-    def __init__(self, happens: Callable[[int], object]) -> None:
+    def __init__(self, tick: Callable[[int], object]) -> None:
         self.now = 0.0
-        self._happens = happens
+        self._tick = tick
 
     @property
     def timeouts(self) -> Timeouts:
@@ -29,78 +29,76 @@ class Clock:
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
-        self._happens(round(self.now))
+        self._tick(round(self.now))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a folder with the shards of the first process."""
     (tmp_path / SHARDS_FOLDER).mkdir()
     for shard in (0, 3):
         shard_file(tmp_path, shard).touch()
     return tmp_path
 
 
-def touch(folder: Path, rank: int, at: int) -> None:
+def beat(folder: Path, rank: int, at: int) -> None:
     file = folder / SHARDS_FOLDER / f"process-{rank}"
     file.touch()
     os.utime(file, ns=(at, at))
 
 
-def test_all_end_well(folder: Path) -> None:
-    def happens(now: int) -> None:
-        touch(folder, 1, now)
+def test_all_processes_finish(folder: Path) -> None:
+    def tick(now: int) -> None:
+        beat(folder, 1, now)
         if now > 30:
-            touch(folder, 2, now)
-        if now in (100, 200, 900):
-            shard_file(folder, {100: 1, 200: 4, 900: 2}[now]).touch()
-        if now == 1000:
-            shard_file(folder, 5).touch()
+            beat(folder, 2, now)
+        for time_, shard in ((100, 1), (200, 4), (900, 2), (1000, 5)):
+            if now == time_:
+                shard_file(folder, shard).touch()
 
-    clock, told = Clock(happens), list[str]()
-    HeartbeatMonitor(folder, WORLD, clock.timeouts).wait(
-        SHARDS, lambda *given: told.append(given[2])
-    )
+    clock, labels = Clock(tick), list[str]()
+    monitor = HeartbeatMonitor(folder, WORLD, clock.timeouts)
+    monitor.wait(SHARDS, lambda *reported: labels.append(reported[2]))
     assert clock.now == 1000
-    assert list(dict.fromkeys(told)) == [
+    assert list(dict.fromkeys(labels)) == [
         "Waiting for shards of processes 1, 2",
         "Waiting for shards of process 2",
     ]
 
 
-@pytest.mark.parametrize("last", [1, 300])
-def test_one_that_dies(folder: Path, last: int) -> None:
-    def happens(now: int) -> None:
-        touch(folder, 1, now)
+@pytest.mark.parametrize(
+    ("rank", "last", "message", "ended"),
+    [
+        (2, 1, "process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing", 62),
+        (2, 300, "process 2 of 3 has been silent for 60 seconds", 361),
+        # Its file is from an earlier day.
+        (2, 0, "process 2 of 3 did not report for 600 seconds, and 4 of 6 shards are missing", 601),
+        (1, 0, "process 1 of 3 did not report for 600 seconds", 601),
+    ],
+)
+def test_a_process_that_dies(folder: Path, rank: int, last: int, message: str, ended: int) -> None:
+    def tick(now: int) -> None:
+        beat(folder, 3 - rank, now)
         if now <= last:
-            touch(folder, 2, now)
+            beat(folder, rank, now)
 
-    touch(folder, 2, 7)  # of another day
-    clock = Clock(happens)
-    said = r"process 2 of 3 has been silent for 60 seconds, and 4 of 6 shards are missing; run"
-    with pytest.raises(UserError, match=said):
+    beat(folder, rank, 7)
+    clock = Clock(tick)
+    with pytest.raises(UserError, match=message):
         HeartbeatMonitor(folder, WORLD, clock.timeouts).wait(SHARDS, no_progress)
-    assert clock.now == last + 61
+    assert clock.now == ended
 
 
-def test_one_that_died_while_the_first_one_worked(folder: Path) -> None:
-    clock = Clock(lambda now: touch(folder, 2, now))
-    others = HeartbeatMonitor(folder, WORLD, clock.timeouts)
-    touch(folder, 1, 5)
+def test_a_process_that_died_while_the_first_one_worked(folder: Path) -> None:
+    clock = Clock(lambda now: beat(folder, 2, now))
+    monitor = HeartbeatMonitor(folder, WORLD, clock.timeouts)
+    beat(folder, 1, 5)
     with pytest.raises(UserError, match="process 1 of 3 has been silent for 60 seconds"):
-        others.wait(SHARDS, no_progress)
+        monitor.wait(SHARDS, no_progress)
     assert clock.now == 61
 
 
-def test_one_that_does_not_begin(folder: Path) -> None:
-    touch(folder, 2, 7)  # of another day
-    clock = Clock(lambda now: touch(folder, 1, now))
-    said = "process 2 of 3 did not report for 600 seconds, and 4 of 6 shards are missing"
-    with pytest.raises(UserError, match=said):
-        HeartbeatMonitor(folder, WORLD, clock.timeouts).wait(SHARDS, no_progress)
-    assert clock.now == 601
-
-
-def test_a_process_shows_that_it_works(tmp_path: Path) -> None:
+def test_heartbeats_end_with_the_work(tmp_path: Path) -> None:
     file = tmp_path / SHARDS_FOLDER / "process-1"
     with heartbeat(tmp_path, 1, interval=0.001):
         for _ in range(3):
@@ -111,11 +109,7 @@ def test_a_process_shows_that_it_works(tmp_path: Path) -> None:
                 time.sleep(0.001)
     os.utime(file, ns=(0, 0))
     assert file.stat().st_mtime_ns == 0
-
-
-def test_a_folder_that_is_taken_away_meanwhile(tmp_path: Path) -> None:
-    """As the first process does when all is there."""
-    file = tmp_path / SHARDS_FOLDER / "process-1"
+    # The first process removes the file when all shards exist.
     with heartbeat(tmp_path, 1, interval=0.0001):
         file.unlink()
     assert not file.exists()

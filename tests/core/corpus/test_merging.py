@@ -1,5 +1,6 @@
-"""Corpora become one: without torch, of parts in several folders, and of several runs."""
+"""Corpora become one: of shards in several folders, and of several runs, without torch."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,10 @@ import pytest
 
 from bertviewer.core.corpus.comparison import compare_corpora
 from bertviewer.core.corpus.making import Process
-from bertviewer.core.corpus.merging import merge_corpora
+from bertviewer.core.corpus.merging import DIFFERS, merge_corpora
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.reading import read_corpus
-from bertviewer.core.corpus.writing import write_corpus
+from bertviewer.core.corpus.writing import check_new, write_corpus
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.util.errors import UserError
 from tests.core.corpus.making_corpora import content, made
@@ -29,21 +30,17 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def without_torch(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+def without_torch(*arguments: str | Path) -> str:
+    """Run a command of the program in a process without torch; return its output."""
+    done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, *map(str, arguments)],
         capture_output=True,
         encoding="utf-8",
         timeout=300,
         check=False,
     )
-
-
-@pytest.fixture(scope="module")
-def whole(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("merged") / "whole"
-    made(model, data, folder)
-    return folder
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -74,90 +71,77 @@ def test_shards_of_several_folders(
 
     with pytest.raises(TimeoutError):
         made(model, data, parts[0], process=Process(0, 2), progress=no_waiting)
-    done = without_torch("corpus-merge", *parts, "-o", tmp_path / "all")
-    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "all").mkdir()
+    write_corpus(tmp_path / "all", merge_corpora(parts, ""))
     merged, wanted = content(tmp_path / "all"), content(whole)
     del merged["manifest.json"], wanted["manifest.json"]
     assert merged == wanted
 
 
-def test_finished_ones(halves: tuple[Path, Path], whole: Path, tmp_path: Path) -> None:
-    done = without_torch("corpus-merge", *halves, "-o", tmp_path / "all")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1].startswith("200 sentences · ")
+def test_finished_corpora(halves: tuple[Path, Path], whole: Path, tmp_path: Path) -> None:
+    output = without_torch("corpus-merge", *halves, "-o", tmp_path / "all")
+    assert output.splitlines()[1].startswith("200 sentences · ")
     found, wanted = read_corpus(tmp_path / "all"), read_corpus(whole)
     assert found.call_keys == wanted.call_keys
     for row, other in zip(found.rows, wanted.rows, strict=True):
-        assert (row.path, row.call, row.token_class) == (other.path, other.call, other.token_class)
-        assert row.count == other.count
+        assert (row.key, row.token_class, row.count) == (other.key, other.token_class, other.count)
         assert row.squares == pytest.approx(other.squares, rel=1e-6)
         assert np.abs(row.histogram - other.histogram).sum() <= 1e-3 * row.count
-    for place, features in found.features.items():
-        assert features.count.tolist() == wanted.features[place].count.tolist()
-        assert features.mean == pytest.approx(wanted.features[place].mean, rel=1e-4, abs=1e-7)
-        assert features.variance == pytest.approx(
-            wanted.features[place].variance, rel=1e-4, abs=1e-7
-        )
-    for place, heads in found.heads.items():
-        assert heads.entropy == pytest.approx(wanted.heads[place].entropy, rel=1e-6)
+    for key, features in found.features.items():
+        expected = wanted.features[key]
+        assert features.count.tolist() == expected.count.tolist()
+        assert features.mean == pytest.approx(expected.mean, rel=1e-4, abs=1e-7)
+        assert features.variance == pytest.approx(expected.variance, rel=1e-4, abs=1e-7)
+    for key, heads in found.heads.items():
+        assert heads.entropy == pytest.approx(wanted.heads[key].entropy, rel=1e-6)
     assert found.outliers is not None
     assert wanted.outliers is not None
     assert found.outliers.sentences.tolist() == wanted.outliers.sentences.tolist()
 
 
-def test_comparing_without_torch(halves: tuple[Path, Path]) -> None:
-    done = without_torch("compare", *halves)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Distance" in done.stdout
-    assert "Outlier feature" in done.stdout
+def test_a_corpus_is_written_as_it_was_read(whole: Path, tmp_path: Path) -> None:
+    write_corpus(tmp_path, read_corpus(whole))
+    assert content(tmp_path) == content(whole)
 
 
-def test_what_cannot_be_merged(
-    halves: tuple[Path, Path], whole: Path, model: LoadedModel, data: Path, tmp_path: Path
+def test_versions_and_options_that_differ(small: Path, tmp_path: Path) -> None:
+    for name, found in content(small).items():
+        (tmp_path / name).write_bytes(found)
+    document = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    document["versions"]["torch"] = "1.0"
+    document["choices"]["max_tokens"] = 7
+    (tmp_path / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
+    manifest = merge_corpora([small, tmp_path], "again").manifest
+    assert (manifest["versions"]["torch"], manifest["choices"]["max_tokens"]) == (DIFFERS,) * 2
+    assert manifest["choices"]["limit"] == 9
+    assert manifest["command"] == "again"
+
+
+def test_corpora_that_cannot_be_merged(
+    small: Path, whole: Path, model: LoadedModel, data: Path, tmp_path: Path
 ) -> None:
     made(model, data, tmp_path / "other", CorpusOptions(limit=3, modules="encoder.*"))
-    with pytest.raises(
-        UserError, match="it was made with another model than the first, or with other modules"
-    ):
-        merge_corpora([whole, tmp_path / "other"], "")
     made(model, data, tmp_path / "part", process=Process(1, 2))
-    with pytest.raises(UserError, match="it is unfinished, unlike the others"):
-        merge_corpora([whole, tmp_path / "part"], "")
-    done = without_torch("corpus-merge", *halves, "-o", whole)
-    assert done.returncode == 2
-    assert "it is not empty, features.safetensors exists" in done.stderr
+    (tmp_path / "empty").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(small)
+    for folders, message in (
+        ([], "nothing to merge"),
+        ([small, link], "it would be counted twice"),
+        ([tmp_path / "empty"], r"shards: No such file"),
+        ([whole, tmp_path / "other"], "with another model than the first, or with other modules"),
+        ([whole, tmp_path / "part"], "it is unfinished, unlike the others"),
+    ):
+        with pytest.raises(UserError, match=message):
+            merge_corpora(folders, "")
+    with pytest.raises(UserError, match=r"it is not empty, features\.safetensors exists"):
+        check_new(whole)
 
 
-def test_a_corpus_is_read_as_it_was_written(whole: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    write_corpus(copy, read_corpus(whole))
-    assert content(copy) == content(whole)
-
-
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [
-        ("manifest.json", b"{}"),
-        ("manifest.json", b'{"schema": "bertviewer.corpus/1"}'),
-        ("statistics.parquet", b"PAR1"),
-        ("statistics.parquet", None),
-        ("features.safetensors", b"\0" * 40),
-        ("features.safetensors", None),
-    ],
-)
-def test_a_strangers_folder(whole: Path, tmp_path: Path, name: str, bad: bytes | None) -> None:
-    for file, found in content(whole).items():
-        (tmp_path / file).write_bytes(found)
-    if bad is None:
-        (tmp_path / name).unlink()
-    else:
-        (tmp_path / name).write_bytes(bad)
-    with pytest.raises(UserError, match=name):
-        read_corpus(tmp_path)
-
-
-def test_what_differs(halves: tuple[Path, Path]) -> None:
+def test_comparison(halves: tuple[Path, Path]) -> None:
+    output = without_torch("compare", *halves)
+    assert "Distance" in output
+    assert "Outlier feature" in output
     left, right = (read_corpus(folder) for folder in halves)
     same = compare_corpora(left, left)
     assert {module.distance for module in same.modules} == {0.0}

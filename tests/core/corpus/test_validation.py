@@ -1,4 +1,4 @@
-"""Folders of corpora that are damaged, or made to do harm: each is one line that names the file."""
+"""Untrusted folders of corpora: each fault is reported in one line that names the file."""
 
 import json
 import os
@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet
 from safetensors.numpy import load, save
 
-from bertviewer.core.corpus import shards
+from bertviewer.core.corpus import reading, shards
 from bertviewer.core.corpus.making import Process
-from bertviewer.core.corpus.merging import DIFFERS, merge_corpora
+from bertviewer.core.corpus.merging import merge_corpora
 from bertviewer.core.corpus.options import CorpusOptions
 from bertviewer.core.corpus.plan import PLAN_FILE, SHARDS_FOLDER
 from bertviewer.core.corpus.reading import is_corpus, read_corpus
@@ -25,60 +25,81 @@ from bertviewer.core.util.errors import UserError
 from tests.core.corpus.making_corpora import made
 
 Change = Callable[[Any], Any]
+FILES = ("manifest.json", "statistics.parquet", "features.safetensors")
+TWO = CorpusOptions(limit=9, shards=2)
+
+
+@pytest.fixture
+def bad(small: Path, tmp_path: Path) -> Path:
+    """Return a copy of a valid corpus, to be damaged."""
+    return Path(shutil.copytree(small, tmp_path / "bad"))
 
 
 @pytest.fixture(scope="module")
-def good(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("good") / "one"
-    made(model, data, folder, CorpusOptions(limit=9))
+def shards_of_two(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("parts") / "run"
+    made(model, data, folder, TWO, process=Process(1, 2))
+    shutil.copy(folder / SHARDS_FOLDER / "00001.shard", folder / SHARDS_FOLDER / "00000.shard")
     return folder
 
 
 @pytest.fixture
-def bad(good: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(good, tmp_path / "bad"))
+def part(shards_of_two: Path, tmp_path: Path) -> Path:
+    """Return a copy of the shards of an unfinished run, to be damaged."""
+    return Path(shutil.copytree(shards_of_two, tmp_path / "part"))
 
 
-@pytest.mark.parametrize("value", [None, "x", -1, True, [7], {}, 1e300, float("inf"), 10**30])
-@pytest.mark.parametrize("key", ["sentences", "left_out", "source", "modules", "data", "states"])
-def test_manifests(bad: Path, key: str, value: Any) -> None:
-    file = bad / "manifest.json"
+def change_json(file: Path, change: Change) -> None:
     document = json.loads(file.read_text(encoding="utf-8"))
-    document[key] = value
+    change(document)
     file.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(UserError, match=r"manifest\.json: "):
-        read_corpus(bad)
+
+
+IMPOSSIBLE: dict[str, list[Any]] = {
+    "sentences": [None, "x", -1, True, 10**30],
+    "left_out": [1e300, float("inf")],
+    "source": [
+        *([7], {"weights": "best"}, {"kind": "stolen"}, {"task": "poetry"}),
+        *({"random_tensors": [1]}, {"name": "\ud800"}),
+    ],
+    "command": ["bertviewer \udfff", 7],
+    "versions": [{"torch": 2}],
+    "model": [{"configuration": "x", "files": [1]}],
+    "choices": [{"limit": [1]}],
+    "shards": [[{"sentences": -1}], {}],
+    "data": [[{"name": "x"}], None],
+    "modules": ["x", [7]],
+    "states": [-1, [["x", -1]]],
+}
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("source", {"weights": "best"}),
-        ("source", {"kind": "stolen"}),
-        ("source", {"task": "poetry"}),
-        ("source", {"random_tensors": [1]}),
-        ("source", {"name": "\ud800"}),
-        ("command", "bertviewer \udfff"),
-        ("versions", {"torch": 2}),
-        ("model", {"configuration": "x", "files": [1]}),
-        ("choices", {"limit": [1]}),
-        ("shards", [{"sentences": -1}]),
-        ("data", [{"name": "x"}]),
-    ],
+    ("key", "value"), [(key, value) for key, values in IMPOSSIBLE.items() for value in values]
 )
-def test_values_in_a_manifest_that_cannot_be(bad: Path, key: str, value: Any) -> None:
-    file = bad / "manifest.json"
-    document = json.loads(file.read_text(encoding="utf-8"))
-    is_table = isinstance(value, dict)
-    document[key] = {**document[key], **value} if is_table else value
-    file.write_text(json.dumps(document), encoding="utf-8")
+def test_manifests(bad: Path, key: str, value: Any) -> None:
+    def change(document: Any) -> None:
+        is_table = isinstance(value, dict) and isinstance(document[key], dict)
+        document[key] = {**document[key], **value} if is_table else value
+
+    change_json(bad / "manifest.json", change)
     with pytest.raises(UserError, match=r"manifest\.json: ") as error:
         read_corpus(bad)
     str(error.value).encode()
 
 
-def pipe(file: Path) -> None:
-    os.mkfifo(file)
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", b"{}"),
+        ("manifest.json", b'{"schema": "bertviewer.corpus/1"}'),
+        ("statistics.parquet", b"PAR1"),
+        ("features.safetensors", b"\0" * 40),
+    ],
+)
+def test_other_contents(bad: Path, name: str, content: bytes) -> None:
+    (bad / name).write_bytes(content)
+    with pytest.raises(UserError, match=name):
+        read_corpus(bad)
 
 
 def endless(file: Path) -> None:
@@ -92,35 +113,41 @@ def outside(file: Path) -> None:
 
 
 def sparse(file: Path) -> None:
+    """Write a header that declares a tensor of 40 GB, which takes no space on the disk."""
+    header = b'{"features:x:0:mean":{"dtype":"F64","shape":[5368709000],"data_offsets":[0,'
+    header += b"42949672000]}}"
     with file.open("wb") as opened:
-        # Its first bytes may be good: the length of a header that says all the rest are a tensor.
-        header = b'{"features:x:0:mean":{"dtype":"F64","shape":[5368709000],"data_offsets":[0,'
-        header += b"42949672000]}}"
         opened.write(len(header).to_bytes(8, "little") + header)
         opened.truncate(8 + len(header) + 42949672000)
 
 
-NO_FILES = [pipe, endless, outside, sparse, Path.mkdir]
+def nothing(file: Path) -> None:
+    del file
 
 
-@pytest.mark.parametrize("replaced", NO_FILES)
-@pytest.mark.parametrize("name", ["manifest.json", "statistics.parquet", "features.safetensors"])
-def test_what_is_no_file_of_the_folder(
-    bad: Path, good: Path, name: str, replaced: Callable[[Path], None]
+REPLACEMENTS = [os.mkfifo, endless, outside, sparse, Path.mkdir, nothing]
+
+
+@pytest.mark.parametrize("create", REPLACEMENTS)
+@pytest.mark.parametrize("name", FILES)
+def test_other_kinds_of_files(
+    bad: Path, small: Path, name: str, create: Callable[[Path], None]
 ) -> None:
     (bad / name).unlink()
-    replaced(bad / name)
-    is_corpus(bad)
+    create(bad / name)
+    is_corpus(bad)  # does not wait for a pipe
     with pytest.raises(UserError, match=name):
         read_corpus(bad)
     with pytest.raises(UserError, match=str(bad)):
-        merge_corpora([good, bad], "")
+        merge_corpora([small, bad], "")
 
 
-def column(name: str, values: Callable[[int], list[Any]]) -> Change:
+def column(name: str, value: Any) -> Change:
+    """Return a change of all values of a column of the statistics."""
+
     def change(table: Any) -> Any:
         place = table.column_names.index(name)
-        return table.set_column(place, name, pyarrow.array(values(table.num_rows)))
+        return table.set_column(place, name, pyarrow.array([value] * table.num_rows))
 
     return change
 
@@ -136,24 +163,14 @@ def histogram(row: list[Any]) -> Change:
 @pytest.mark.parametrize(
     "change",
     [
-        column("count", lambda rows: [-1] * rows),
-        column("count", lambda rows: [2**62] * rows),
-        column("count", lambda rows: [None] * rows),
-        column("count", lambda rows: ["9"] * rows),
-        column("zeros", lambda rows: [2**50] * rows),
-        column("nan", lambda rows: [2**50] * rows),
-        column("sum", lambda rows: [float("nan")] * rows),
-        column("sum", lambda rows: [1e300] * rows),
-        column("squares", lambda rows: [-1.0] * rows),
-        column("squares", lambda rows: [1e300] * rows),
-        column("min", lambda rows: [1e300] * rows),
-        column("path", lambda rows: [7] * rows),
-        column("path", lambda rows: ["x" * 3_000_000] * rows),
-        column("token_class", lambda rows: ["x" * 5_000_000] * rows),
-        histogram([1] * 2047),
-        histogram([1] * 4096),
-        histogram([2**62] * 2048),
-        histogram([None] * 2048),
+        *(column("count", value) for value in (-1, 2**62, None, "9")),
+        column("zeros", 2**50),
+        column("nan", 2**50),
+        *(column("sum", value) for value in (float("nan"), 1e300)),
+        *(column("squares", value) for value in (-1.0, 1e300)),
+        column("min", 1e300),
+        *(column("path", value) for value in (7, "x" * 300_000)),
+        *(histogram(row) for row in ([1] * 2047, [1] * 4096, [2**62] * 2048, [None] * 2048)),
         lambda table: table.drop_columns(["inf"]),
     ],
 )
@@ -164,15 +181,15 @@ def test_statistics(bad: Path, change: Change) -> None:
         read_corpus(bad)
 
 
-def test_a_table_that_says_it_is_larger_than_memory(
-    bad: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bertviewer.core.corpus.reading.MAX_ROWS", 3)
+def test_a_table_with_too_many_rows(bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_ROWS", 3)
     with pytest.raises(UserError, match=r"it has \d+ rows and [\d,]+ numbers"):
         read_corpus(bad)
 
 
-def changed(ends: str, change: Change) -> Change:
+def array(ends: str, change: Change) -> Change:
+    """Return a change of one of several arrays."""
+
     def change_one(arrays: dict[str, Any]) -> None:
         key = next(key for key in arrays if key.endswith(ends))
         arrays[key] = change(arrays[key])
@@ -180,163 +197,108 @@ def changed(ends: str, change: Change) -> Change:
     return change_one
 
 
+def added(name: str) -> Change:
+    return lambda arrays: arrays.update({name: np.zeros(3)})
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        changed(":mean", lambda array: array[:3]),
-        changed(":mean", lambda array: array.astype(np.float16)),
-        changed(":count", lambda array: array - 2**62),
-        changed(":entropy", lambda array: array[None]),
-        changed(":queries", lambda array: np.array(3.0)),
-        changed("outliers:tokens", lambda array: array[0]),
-        changed("outliers:farthest", lambda array: array.astype(np.float64)),
-        lambda arrays: arrays.update({"features:../x:0:evil": np.zeros(3)}),
-        lambda arrays: arrays.update({"features:x:zz:mean": np.zeros(3)}),
-        lambda arrays: arrays.update({"other:x:0:mean": np.zeros(3)}),
+        array(":mean", lambda it: it[:3]),
+        array(":mean", lambda it: it.astype(np.float16)),
+        array(":count", lambda it: it - 2**62),
+        array(":entropy", lambda it: it[None]),
+        array(":queries", lambda it: np.array(3.0)),
+        array("outliers:tokens", lambda it: it[0]),
+        array("outliers:farthest", lambda it: it.astype(np.float64)),
+        *map(added, ("features:../x:0:evil", "features:x:zz:mean", "other:x:0:mean")),
         lambda arrays: arrays.pop("outliers:tokens"),
     ],
 )
 def test_features(bad: Path, change: Change) -> None:
     file = bad / "features.safetensors"
-    arrays = {name: array.copy() for name, array in load(file.read_bytes()).items()}
+    arrays = {name: it.copy() for name, it in load(file.read_bytes()).items()}
     change(arrays)
     file.write_bytes(save(arrays))
-    said = r"features\.safetensors: (not a corpus's features|.* is stored as F16)"
-    with pytest.raises(UserError, match=said):
+    message = r"features\.safetensors: (not a corpus's features|.* is stored as F16)"
+    with pytest.raises(UserError, match=message):
         read_corpus(bad)
 
 
-def test_features_of_other_sizes_than_those_of_the_first(bad: Path, good: Path) -> None:
+def test_features_of_other_sizes_are_not_merged(bad: Path, small: Path) -> None:
     file = bad / "features.safetensors"
     arrays = load(file.read_bytes())
-    file.write_bytes(save({key: array for key, array in arrays.items() if "layer.1" not in key}))
+    file.write_bytes(save({name: it for name, it in arrays.items() if "layer.1" not in name}))
     with pytest.raises(UserError, match="its features or heads differ from those of the first"):
-        merge_corpora([good, bad], "")
-
-
-def test_what_is_merged_is_told_truly(bad: Path, good: Path) -> None:
-    file = bad / "manifest.json"
-    document = json.loads(file.read_text(encoding="utf-8"))
-    document["versions"]["torch"] = "1.0"
-    document["choices"]["max_tokens"] = 7
-    file.write_text(json.dumps(document), encoding="utf-8")
-    manifest = merge_corpora([good, bad], "again").manifest
-    assert (manifest["versions"]["torch"], manifest["choices"]["max_tokens"]) == (DIFFERS,) * 2
-    assert manifest["choices"]["limit"] == 9
-
-
-def test_what_cannot_be_merged(good: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nothing to merge"):
-        merge_corpora([], "")
-    link = tmp_path / "link"
-    link.symlink_to(good)
-    with pytest.raises(UserError, match="it would be counted twice"):
-        merge_corpora([good, link], "")
-    with pytest.raises(UserError, match=r"shards: No such file"):
-        merge_corpora([tmp_path], "")
-
-
-@pytest.fixture(scope="module")
-def whole(model: LoadedModel, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("parts") / "run"
-    made(model, data, folder, CorpusOptions(limit=9, shards=2), process=Process(1, 2))
-    shards = folder / SHARDS_FOLDER
-    shutil.copy(shards / "00001.shard", shards / "00000.shard")
-    return folder
-
-
-@pytest.fixture
-def part(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "part"))
+        merge_corpora([small, bad], "")
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("shards", "x"),
-        ("shards", -3),
-        ("shards", 10**17),
-        ("shards", None),
-        ("measured", {}),
-        ("measured", None),
-        ("data", 7),
-        ("source", ...),
+        *(("shards", "x"), ("shards", -3), ("shards", 10**17), ("shards", None)),
+        *(("measured", {}), ("measured", None), ("stacks", [10**17])),
+        *(("data", 7), ("source", None)),
     ],
 )
-def test_plans_of_parts(part: Path, key: str, value: Any) -> None:
-    file = part / SHARDS_FOLDER / PLAN_FILE
-    plan = json.loads(file.read_text(encoding="utf-8"))
-    if value is ...:
-        del plan[key]
-    else:
-        plan[key] = value
-    file.write_text(json.dumps(plan), encoding="utf-8")
+def test_plans(part: Path, key: str, value: Any) -> None:
+    def change(plan: Any) -> None:
+        if key == "source":
+            del plan[key]
+        else:
+            (plan["measured"] if key == "stacks" else plan)[key] = value
+
+    change_json(part / SHARDS_FOLDER / PLAN_FILE, change)
     with pytest.raises(UserError, match="the shards or their plan are corrupt"):
-        merge_corpora([part], "")
-
-
-def test_a_plan_with_more_states_than_memory(part: Path) -> None:
-    file = part / SHARDS_FOLDER / PLAN_FILE
-    plan = json.loads(file.read_text(encoding="utf-8"))
-    plan["measured"]["stacks"] = [10**17]
-    file.write_text(json.dumps(plan), encoding="utf-8")
-    with pytest.raises(UserError, match="its arrays do not match what is measured"):
         merge_corpora([part], "")
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        changed(".totals", lambda array: array[:3]),
-        changed("counted", lambda array: array[:1]),
+        array(".totals", lambda it: it[:3]),
+        array("counted", lambda it: it[:1]),
+        array("squares", lambda it: it.astype(np.float32)),
+        # Arrays [D, 1] and [D] of two shards would add up to [D, D].
+        array("rows.0.totals", lambda it: it[:, None]),
         lambda arrays: arrays.pop(next(key for key in arrays if key.endswith("squares"))),
     ],
 )
-def test_shards_of_parts(part: Path, change: Change) -> None:
-    file = part / SHARDS_FOLDER / "00001.shard"
-    arrays = {key: array.copy() for key, array in load(zlib.decompress(file.read_bytes())).items()}
-    change(arrays)
-    file.write_bytes(zlib.compress(save(arrays)))
-    with pytest.raises(UserError, match="corrupt"):
-        merge_corpora([part], "")
-
-
-@pytest.mark.parametrize("replaced", NO_FILES)
-@pytest.mark.parametrize("name", ["plan.json", "00001.shard"])
-def test_what_is_no_file_of_the_shards(
-    part: Path, name: str, replaced: Callable[[Path], None], model: LoadedModel, data: Path
-) -> None:
-    file = part / SHARDS_FOLDER / name
-    file.unlink()
-    replaced(file)
-    with pytest.raises(UserError, match=name):
-        merge_corpora([part], "")
-    if replaced is not sparse:  # such a shard is run again
-        with pytest.raises(UserError, match=f"the folder contains other files, such as {name}"):
-            made(model, data, part, CorpusOptions(limit=9, shards=2))
-
-
-def test_shards_that_lie_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
-    (part / SHARDS_FOLDER).rename(part.with_name("elsewhere"))
-    (part / SHARDS_FOLDER).symlink_to(part.with_name("elsewhere"))
-    with pytest.raises(UserError, match="a link that points outside its folder"):
-        merge_corpora([part], "")
-    with pytest.raises(UserError, match="a link that points outside its folder"):
-        made(model, data, part, CorpusOptions(limit=9, shards=2))
-
-
-def test_sums_that_would_be_as_many_as_their_product(part: Path) -> None:
-    """Arrays [D, 1] and [D] give one of [D, D] when they are added."""
-    for name in ("00000.shard", "00001.shard"):
-        file = part / SHARDS_FOLDER / name
-        arrays = dict(load(zlib.decompress(file.read_bytes())))
-        arrays["rows.0.totals"] = arrays["rows.0.totals"][:, None]
-        file.write_bytes(zlib.compress(save({n: np.array(a) for n, a in arrays.items()})))
+def test_shards(part: Path, change: Change) -> None:
+    for file in (part / SHARDS_FOLDER).glob("*.shard"):
+        content = zlib.decompress(file.read_bytes())
+        arrays = {key: it.copy() for key, it in load(content).items()}
+        change(arrays)
+        file.write_bytes(zlib.compress(save(arrays)))
     with pytest.raises(UserError, match="its arrays do not match what is measured"):
         merge_corpora([part], "")
 
 
-def test_a_shard_that_is_larger_than_memory(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("create", REPLACEMENTS[:-1])
+@pytest.mark.parametrize("name", ["plan.json", "00001.shard"])
+def test_other_kinds_of_shards(
+    part: Path, name: str, create: Callable[[Path], None], model: LoadedModel, data: Path
+) -> None:
+    file = part / SHARDS_FOLDER / name
+    file.unlink()
+    create(file)
+    with pytest.raises(UserError, match=name):
+        merge_corpora([part], "")
+    if create is not sparse:  # such a shard is run again
+        with pytest.raises(UserError, match=f"the folder contains other files, such as {name}"):
+            made(model, data, part, TWO)
+
+
+def test_a_shards_folder_elsewhere(part: Path, model: LoadedModel, data: Path) -> None:
+    elsewhere = (part / SHARDS_FOLDER).rename(part.with_name("elsewhere"))
+    (part / SHARDS_FOLDER).symlink_to(elsewhere)
+    with pytest.raises(UserError, match="a link that points outside its folder"):
+        merge_corpora([part], "")
+    with pytest.raises(UserError, match="a link that points outside its folder"):
+        made(model, data, part, TWO)
+
+
+def test_a_shard_that_is_too_large(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "MAX_ARRAYS", 100_000)
     with pytest.raises(UserError, match="not a complete shard"):
         merge_corpora([part], "")

@@ -1,4 +1,7 @@
-"""Attention weights are those of transformers' eager attention."""
+"""Attention weights of one module: calls, tokens, fallbacks and refusals.
+
+``test_families`` compares them with transformers' eager attention.
+"""
 
 from typing import Any
 
@@ -6,279 +9,238 @@ import numpy as np
 import pytest
 import torch
 
+from bertviewer.core.analysis.attention_layers import attention_layers
+from bertviewer.core.analysis.attention_maps import head_distances, head_entropies
 from bertviewer.core.analysis.attention_modules import attention_paths, attentions_at
 from bertviewer.core.replay.attention import attention_of
-from bertviewer.core.replay.cached_run import CachedRun
-from bertviewer.core.runs.activation_cache import ActivationCache
-from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.replay.module_tensors import module_tensors
 from bertviewer.core.schema.activation_run import Sentence
-from bertviewer.core.util.errors import Cancelled, UserError
-from tests.core.checks.small_models import FAMILIES, hook_count
-from tests.core.formulas.formula_models import architecture_of
-from tests.core.replay.model_runs import Opened, every_map, known, opened, ran
+from bertviewer.core.util.errors import UserError
+from tests.core.checks.small_models import hook_count
+from tests.core.formulas.formula_models import TINY, architecture_of
+from tests.core.replay.model_runs import every_map, known, opened, ran
 
-TRANSFORMERS = [family for family in FAMILIES if family != "transformer-base"]
-
-
-def eager_attentions(it: Opened) -> dict[str, list[np.ndarray]]:
-    """Return what transformers calls the attentions, by their kind."""
-    used = it.network.config._attn_implementation
-    it.network.set_attn_implementation("eager")
-    output = it.plain(output_attentions=True)
-    it.network.set_attn_implementation(used)
-    kinds = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
-    return {
-        kind: [weights[0].float().numpy() for weights in output[kind]]
-        for kind in kinds
-        if output.get(kind) is not None
-    }
+LAYER = "encoder.layer.1"
+ATTENTION = f"{LAYER}.attention.self"
 
 
-def kind_of(path: str, is_encoder_decoder: bool) -> str:
-    if not is_encoder_decoder:
-        return "attentions"
-    if path.endswith(("encoder_attn", "EncDecAttention")):
-        return "cross_attentions"
-    return "encoder_attentions" if path.startswith("encoder") else "decoder_attentions"
+@pytest.fixture
+def no_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no module be called alone, so that only eager attention shows its weights."""
+
+    def fail(*_args: object, **_kwargs: object) -> None:
+        raise UserError("part of the run cannot be replayed")
+
+    monkeypatch.setattr("bertviewer.core.replay.attention.replay_call", fail)
 
 
-def in_sum_1(family: str, weights: np.ndarray) -> np.ndarray:
-    """Return what transformers tells of a family, as probabilities."""
-    if family == "squeezebert":  # it tells the scores
-        return torch.from_numpy(weights).softmax(-1).numpy()
-    if family == "big_bird":  # block 0 counts twice, and one share is told
-        weights = weights.copy()
-        weights[..., 0] += 1 - weights.sum(-1)
-    return weights
+@pytest.mark.parametrize("family", ["gpt2", "t5", "mistral"])
+def test_eager_and_sdpa_runs_show_the_same(family: str) -> None:
+    sdpa = opened(family)
+    assert sdpa.network.config._attn_implementation == "sdpa"
+    expected = every_map(sdpa)
+    sdpa.network.set_attn_implementation("eager")
+    for found, wanted in zip(every_map(ran(sdpa.model)), expected, strict=True):
+        assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-6)
 
 
-@pytest.mark.parametrize("family", TRANSFORMERS)
-def test_it_is_what_transformers_gives(family: str) -> None:
-    it = known(family)
-    expected = eager_attentions(it)
-    is_encoder_decoder = bool(it.model.architecture.config.get("is_encoder_decoder"))
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 1e-2), (torch.float64, 1e-5)])
+def test_other_dtypes(dtype: torch.dtype, tolerance: float) -> None:
+    it = opened("bert")
+    it.network.to(dtype)
+    it = ran(it.model)
     maps = every_map(it)
-    assert len(maps) == sum(map(len, expected.values()))
-    for found in maps:
-        wanted = in_sum_1(family, expected[kind_of(found.path, is_encoder_decoder)].pop(0))
-        assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
-        assert found.probabilities.dtype == np.float32
-        assert found.probabilities == pytest.approx(wanted, abs=1e-5)
-
-
-@pytest.mark.parametrize("family", TRANSFORMERS)
-def test_what_a_mask_hides_is_told_from_a_measured_0(family: str) -> None:
-    for found in every_map(known(family)):
-        # Random weights give no key exactly nothing.
-        nothing = found.probabilities == 0
-        hidden = np.zeros_like(nothing) if found.masked is None else found.masked
-        assert (hidden == nothing).all()
-        assert (found.masked is None) == (not nothing.any())
-
-
-@pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "mistral", "modernbert"])
-def test_eager_and_sdpa_agree(family: str) -> None:
-    it = opened(family)
-    assert it.network.config._attn_implementation == "sdpa"
-    sdpa = every_map(it)
     it.network.set_attn_implementation("eager")
-    eager = every_map(ran(it.model))
-    for one, other in zip(sdpa, eager, strict=True):
-        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
+    expected = it.plain(output_attentions=True).attentions
+    for found, wanted in zip(maps, expected, strict=True):
+        assert found.probabilities == pytest.approx(wanted[0].float().numpy(), abs=tolerance)
 
 
-@pytest.mark.parametrize("layers", [3, 5])
-def test_a_shared_layer_has_an_attention_for_every_call(layers: int) -> None:
+def test_a_shared_layer_has_attention_for_every_call() -> None:
+    layers = 5
     it = opened("albert", num_hidden_layers=layers)
     maps = every_map(it)
-    assert [found.call for found in maps] == list(range(layers))
-    assert {found.calls for found in maps} == {layers}
-    for found, wanted in zip(maps, eager_attentions(it)["attentions"], strict=True):
-        assert found.probabilities == pytest.approx(wanted, abs=1e-5)
+    assert [(found.call, found.calls) for found in maps] == [(n, layers) for n in range(layers)]
+    it.network.set_attn_implementation("eager")
+    expected = it.plain(output_attentions=True).attentions
+    for found, wanted in zip(maps, expected, strict=True):
+        assert found.probabilities == pytest.approx(wanted[0].numpy(), abs=1e-5)
     with pytest.raises(IndexError):
         attention_of(it, maps[0].path, call=layers)
 
 
 def test_torchs_own_attention() -> None:
     it = opened("transformer-base", sentence=Sentence("a b c d e", "f g"))
-    calls: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
 
-    def see(path: str) -> Any:
-        def hook(attention: Any, args: Any, kwargs: Any, _output: Any) -> None:
+    def hook(path: str) -> Any:
+        def see(attention: Any, args: Any, kwargs: Any, _output: Any) -> None:
+            more = {**kwargs, "need_weights": True, "average_attn_weights": False}
             with torch.no_grad():
-                own = {**kwargs, "need_weights": True, "average_attn_weights": False}
-                calls[path] = type(attention).forward(attention, *args[:3], **own)[1][0].numpy()
+                weights[path] = type(attention).forward(attention, *args[:3], **more)[1][0].numpy()
 
-        return hook
+        return see
 
     paths = attention_paths(it.model.architecture)
+    assert len(paths) == 6
     handles = [
-        it.network.get_submodule(p).register_forward_hook(see(p), with_kwargs=True) for p in paths
+        it.network.get_submodule(p).register_forward_hook(hook(p), with_kwargs=True) for p in paths
     ]
     it.plain()
     for handle in handles:
         handle.remove()
-    assert len(paths) == 6
     for path in paths:
-        found = attention_of(it, path)
-        assert found.probabilities == pytest.approx(calls[path], abs=1e-5)
+        assert attention_of(it, path).probabilities == pytest.approx(weights[path], abs=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_dtypes(dtype: torch.dtype) -> None:
-    it = opened("bert")
-    it.network.to(dtype)
-    again = ran(it.model)
-    wanted = eager_attentions(again)["attentions"]
-    for found, expected in zip(every_map(again), wanted, strict=True):
-        tolerance = 1e-2 if dtype == torch.bfloat16 else 1e-5
-        assert found.probabilities == pytest.approx(expected, abs=tolerance)
-
-
-@pytest.mark.parametrize("family", ["bert", "t5"])
-def test_attention_that_only_eager_shows(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    it = opened(family)
-    expected = every_map(it)
-    monkeypatch.setattr(
-        "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
-    )
-    for found, wanted in zip(every_map(it), expected, strict=True):
-        assert found.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
-    assert it.network.config._attn_implementation == "sdpa"
-    # The first time transformers puts hooks of its own on the model, and leaves them there.
-    hooks = hook_count(it.network)
-    every_map(it)
-    assert hook_count(it.network) == hooks
-
-
-def test_a_pass_that_is_cancelled_leaves_the_model_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    it = opened("bert")
-    path = "encoder.layer.1.attention.self"
-    monkeypatch.setattr(
-        "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
-    )
-    attention_of(it, path)
-    hooks = hook_count(it.network)
-
-    def stop(done: int, total: int, label: str) -> None:
-        if label == "encoder.layer.1":
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        attention_of(it, path, stop)
-    assert it.network.config._attn_implementation == "sdpa"
-    assert hook_count(it.network) == hooks
-    monkeypatch.undo()
-    with pytest.raises(Cancelled):
-        attention_of(it, path, stop)
-    assert hook_count(it.network) == hooks
-
-
-def test_the_tokens_of_an_encoder_decoder() -> None:
+def test_tokens_of_an_encoder_decoder() -> None:
     it = opened("bart", sentence=Sentence("a b c d e", "f g"))
     source = tuple(p for p, token in enumerate(it.run.tokens) if token.segment == 0)
     target = tuple(p for p, token in enumerate(it.run.tokens) if token.segment == 1)
     assert len(source) > len(target) > 1
-    by_path = {found.path: found for found in every_map(it)}
-    encoder, own, cross = (
-        by_path[path]
-        for path in (
-            "encoder.layers.1.self_attn",
-            "decoder.layers.1.self_attn",
-            "decoder.layers.1.encoder_attn",
-        )
-    )
-    assert (encoder.query_tokens, encoder.key_tokens) == (source, source)
-    assert (own.query_tokens, own.key_tokens) == (target, target)
-    assert (cross.query_tokens, cross.key_tokens) == (target, source)
-    assert cross.is_cross
-    assert cross.distances is None
-    assert own.distances is not None
+    for path, queries, keys in (
+        ("encoder.layers.1.self_attn", source, source),
+        ("decoder.layers.1.self_attn", target, target),
+        ("decoder.layers.1.encoder_attn", target, source),
+    ):
+        found = attention_of(it, path)
+        assert (found.query_tokens, found.key_tokens) == (queries, keys)
+        assert found.is_cross == (found.distances is None) == (queries != keys)
 
 
-def test_which_attention_belongs_to_a_selected_module() -> None:
-    bert = architecture_of("bert")
-    own = ("encoder.layer.1.attention.self",)
-    for path in ("", ".attention", ".attention.self", ".attention.self.query", ".output.dense"):
-        assert attentions_at(bert, f"encoder.layer.1{path}") == own
-    for path in ("", "encoder", "encoder.layer", "embeddings.LayerNorm", "pooler"):
-        assert attentions_at(bert, path) == ()
-    bart = architecture_of("bart")
-    both = ("decoder.layers.0.self_attn", "decoder.layers.0.encoder_attn")
-    assert attentions_at(bart, "decoder.layers.0") == both
-    assert attentions_at(bart, "decoder.layers.0.fc1") == both
-    assert attentions_at(bart, "decoder.layers.0.encoder_attn.q_proj") == both[1:]
-    t5 = architecture_of("t5")
-    both = (
-        "decoder.block.1.layer.0.SelfAttention",
-        "decoder.block.1.layer.1.EncDecAttention",
-    )
-    assert attentions_at(t5, "decoder.block.1") == both
-    assert attentions_at(t5, "decoder.block.1.layer.1.layer_norm") == both[1:]
-    assert attentions_at(t5, "decoder.block.1.layer.2.DenseReluDense.wi") == both
-    albert = architecture_of("albert")
-    layer = "encoder.albert_layer_groups.0.albert_layers.0"
-    assert attentions_at(albert, f"{layer}.ffn") == (f"{layer}.attention",)
+@pytest.mark.usefixtures("no_replay")
+@pytest.mark.parametrize("family", ["bert", "t5"])
+def test_without_a_replay_the_whole_model_is_run_with_eager_attention(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = opened(family)
+    found = every_map(it)
+    # The first time transformers puts hooks of its own on the model, and leaves them there.
+    hooks = hook_count(it.network)
+    every_map(it)
+    assert hook_count(it.network) == hooks
+    assert it.network.config._attn_implementation == "sdpa"
+    monkeypatch.undo()
+    for eager, wanted in zip(found, every_map(it), strict=True):
+        assert eager.probabilities == pytest.approx(wanted.probabilities, abs=1e-5)
 
 
-def test_what_has_none_is_told() -> None:
-    it = known("bert")
-    with pytest.raises(UserError, match="is not an attention module"):
-        attention_of(it, "pooler")
-    other = opened("bert", is_decoder=True, add_cross_attention=True)
-    path = "encoder.layer.0.crossattention.self"
-    assert path in attention_paths(other.model.architecture)
-    with pytest.raises(UserError, match="was not called"):
-        attention_of(other, path)
-
-
-def test_a_check_may_have_kept_everything() -> None:
-    it = known("bert")
-    whole = ActivationCache("everything")
-    run = run_sentence(it.model, it.run.sentence, random_weights=True, cache=whole)
-    path = "encoder.layer.0.attention.self"
-    found = attention_of(CachedRun(it.model, run, whole), path).probabilities
-    assert found == pytest.approx(attention_of(it, path).probabilities, abs=1e-6)
-
-
-def test_a_model_with_a_broken_weight_still_shows_something() -> None:
+@pytest.mark.usefixtures("no_replay")
+def test_a_model_that_fails_with_eager_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     it = opened("bert")
-    with torch.no_grad():
-        it.network.encoder.layer[0].attention.self.query.weight[0, 0] = torch.nan
-    again = ran(it.model)
-    found = attention_of(again, "encoder.layer.0.attention.self")
-    # The first row of the first head's queries is broken, so that head is.
-    assert np.isnan(found.entropies[0])
-    assert np.isfinite(found.entropies[1:]).all()
-
-
-def test_what_cannot_be_called_alone_may_yet_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    it = opened("bert")
-    path = "encoder.layer.1.attention.self"
-    expected = attention_of(it, path).probabilities
-
-    def fail(*_args: object, **_kwargs: object) -> None:
-        raise UserError("part of the run cannot be replayed")
-
-    monkeypatch.setattr("bertviewer.core.replay.attention.replay_call", fail)
-    found = attention_of(it, path).probabilities
-    assert found == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_model_that_fails_eagerly_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    it = opened("bert")
-    path = "encoder.layer.1.attention.self"
 
     def fail(*_args: object, **_kwargs: object) -> None:
         raise AssertionError("odd")
 
-    monkeypatch.setattr(
-        "bertviewer.core.replay.attention._AttentionCall._observed", lambda *_, **__: None
-    )
     monkeypatch.setattr(it.network.get_submodule("pooler"), "forward", fail)
-    said = rf"^{path}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"
-    with pytest.raises(UserError, match=said):
-        attention_of(it, path)
+    message = (
+        rf"^{ATTENTION}: its attention weights cannot be obtained: pooler \(BertPooler\): odd$"
+    )
+    with pytest.raises(UserError, match=message):
+        attention_of(it, ATTENTION)
     assert it.network.config._attn_implementation == "sdpa"
+
+
+def test_falcon_with_alibi_shows_the_weights_of_the_run(
+    request: pytest.FixtureRequest,
+) -> None:
+    """Its eager attention computes something else than its usual implementation."""
+    sizes = {"hidden_size": 32, "num_attention_heads": 4}
+    it = opened("falcon", **{**TINY["bert"], **sizes, "alibi": True})
+    path = attention_paths(it.model.architecture)[0]
+    weights = torch.tensor(attention_of(it, path).probabilities)[None]
+    attention = it.network.get_submodule(path)
+    _, fused = module_tensors(it, f"{path}.query_key_value")
+    value = attention._split_heads(fused["output"])[2].transpose(1, 2)
+    mixed = (weights @ value).transpose(1, 2).flatten(2)
+    _, outputs = module_tensors(it, path)
+    assert torch.allclose(attention.dense(mixed), outputs["output.0"], atol=1e-4)
+    assert not weights.triu(1).any()
+    request.getfixturevalue("no_replay")
+    with pytest.raises(UserError, match="gives different values than in the run"):
+        attention_of(it, path)
+
+
+WINDOWS = {"attention_window": [4, 4]}
+
+
+@pytest.mark.parametrize(
+    ("family", "values", "reason"),
+    [
+        ("canine", TINY["bert"], "is not token-to-token"),
+        ("led", {**TINY["bart"], **WINDOWS}, "is not token-to-token"),
+        ("longformer", {**TINY["bert"], **WINDOWS}, "does not return its attention weights"),
+        ("yoso", TINY["bert"], "does not return its attention weights"),
+    ],
+)
+def test_attention_that_cannot_be_shown(family: str, values: dict[str, Any], reason: str) -> None:
+    it = opened(family, **values)
+    layers = attention_layers(it.model.architecture, it.run)
+    path = next(layer.path for layer in layers if layer.path.startswith("encoder"))
+    with pytest.raises(UserError, match=rf"^.*{reason}.*$"):
+        attention_of(it, path)
+
+
+def test_modules_without_attention() -> None:
+    it = known("bert")
+    with pytest.raises(UserError, match="is not an attention module"):
+        attention_of(it, "pooler")
+    fnet = opened("fnet", pad_token_id=0)
+    assert attention_layers(fnet.model.architecture, fnet.run) == ()
+    decoder = opened("bert", is_decoder=True, add_cross_attention=True)
+    path = "encoder.layer.0.crossattention.self"
+    assert path in attention_paths(decoder.model.architecture)
+    with pytest.raises(UserError, match="was not called"):
+        attention_of(decoder, path)
+
+
+def test_a_nan_weight_breaks_one_head_only() -> None:
+    it = opened("bert")
+    with torch.no_grad():
+        it.network.encoder.layer[0].attention.self.query.weight[0, 0] = torch.nan
+    found = attention_of(ran(it.model), "encoder.layer.0.attention.self")
+    assert np.isnan(found.entropies[0])
+    assert np.isfinite(found.entropies[1:]).all()
+
+
+BART_LAYER, T5_BLOCK = "decoder.layers.0", "decoder.block.1"
+ALBERT_LAYER = "encoder.albert_layer_groups.0.albert_layers.0"
+BOTH = {
+    "bart": (f"{BART_LAYER}.self_attn", f"{BART_LAYER}.encoder_attn"),
+    "t5": (f"{T5_BLOCK}.layer.0.SelfAttention", f"{T5_BLOCK}.layer.1.EncDecAttention"),
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "expected"),
+    [
+        *(
+            ("bert", f"{LAYER}{part}", (ATTENTION,))
+            for part in ("", ".attention", ".attention.self", ".attention.self.query", ".output")
+        ),
+        *(("bert", path, ()) for path in ("", "encoder", "encoder.layer", "embeddings", "pooler")),
+        ("bart", BART_LAYER, BOTH["bart"]),
+        ("bart", f"{BART_LAYER}.fc1", BOTH["bart"]),
+        ("bart", f"{BART_LAYER}.encoder_attn.q_proj", BOTH["bart"][1:]),
+        ("t5", T5_BLOCK, BOTH["t5"]),
+        ("t5", f"{T5_BLOCK}.layer.1.layer_norm", BOTH["t5"][1:]),
+        ("t5", f"{T5_BLOCK}.layer.2.DenseReluDense.wi", BOTH["t5"]),
+        ("albert", f"{ALBERT_LAYER}.ffn", (f"{ALBERT_LAYER}.attention",)),
+    ],
+)
+def test_attention_modules_of_a_selected_module(
+    family: str, path: str, expected: tuple[str, ...]
+) -> None:
+    assert attentions_at(architecture_of(family), path) == expected
+
+
+def test_entropy_and_distance_at_the_extremes() -> None:
+    one_key = np.eye(8, dtype=np.float32)
+    uniform = np.full((8, 8), 1 / 8, dtype=np.float32)
+    nan = np.full((8, 8), np.nan, dtype=np.float32)
+    nan_row = one_key.copy()
+    nan_row[3] = np.nan
+    heads = np.stack([one_key, uniform, nan, nan_row])
+    assert head_entropies(heads) == pytest.approx([0, np.log(8), np.nan, 0], nan_ok=True)
+    assert not np.signbit(head_entropies(heads)[0])
+    assert head_distances(heads) == pytest.approx([0, 21 / 8, np.nan, 0], nan_ok=True)

@@ -1,7 +1,6 @@
-"""Inputs and outputs of modules are bit-identical to those that forward hooks see."""
+"""Inputs and outputs of modules are bit-identical to those that forward hooks get."""
 
-import json
-from pathlib import Path
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -12,62 +11,60 @@ from torch import Tensor, nn
 from bertviewer.core.graph.module_calls import named_in
 from bertviewer.core.loading.meta_model import inspect_module
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.cached_run import CachedRun
 from bertviewer.core.replay.module_tensors import (
     list_tensors,
     module_tensors,
     tensor_corners,
     values_of,
 )
-from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.module_replay import replay
-from bertviewer.core.runs.running import run_sentence
-from bertviewer.core.schema.activation_run import Sentence, TensorKey
+from bertviewer.core.schema.activation_run import Sentence, Side, TensorKey
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.tensors.reduction import ends_of
-from bertviewer.core.util.errors import Cancelled, UserError
-from tests.core.checks.small_models import hook_count
+from bertviewer.core.tensors.values import NamedValues
+from bertviewer.core.util.errors import UserError
 from tests.core.replay.model_runs import Opened, known, opened, ran
 
-DEMO_SENTENCE = Sentence("this is a 12212121 test sentence")
-FAMILIES = ("bert", "gpt2", "t5", "albert", "mixtral", "squeezebert", "bart")
-Calls = dict[str, list[tuple[dict[str, Tensor], dict[str, Tensor]]]]
+Calls = dict[str, list[tuple[list[Tensor], list[Tensor]]]]
 
 
-def hooked(it: Opened, **more: Any) -> Calls:
-    """Return what plain hooks see of every module in a plain pass, by path and call."""
-    seen: Calls = {}
+def hooked(it: Opened) -> Calls:
+    """Return the inputs and outputs that forward hooks get in a plain call, by path and call."""
+    seen: Calls = defaultdict(list)
+
+    def tensors(value: Any) -> list[Tensor]:
+        return [tensor.clone() for _, tensor in named_in(value)]
 
     def hook(path: str) -> Any:
         def see(_module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-            taken = {str(n): t.clone() for n, t in enumerate(tensors((args, kwargs)))}
-            given = {str(n): t.clone() for n, t in enumerate(tensors(output))}
-            seen.setdefault(path, []).append((taken, given))
+            seen[path].append((tensors((args, kwargs)), tensors(output)))
 
         return see
 
-    module = it.network
     handles = [
         inner.register_forward_hook(hook(path), with_kwargs=True)
-        for path, inner in module.named_modules()
+        for path, inner in it.network.named_modules()
     ]
-    it.plain(**more)
+    it.plain()
     for handle in handles:
         handle.remove()
     return seen
 
 
-def tensors(value: Any) -> list[Tensor]:
-    return [tensor for _, tensor in named_in(value)]
-
-
-def same(a: Tensor, b: Tensor) -> bool:
+def is_same(a: Tensor, b: Tensor) -> bool:
     return a.dtype == b.dtype and torch.equal(a.nan_to_num(1.0), b.nan_to_num(1.0))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_module_gave_what_a_hook_sees(family: str) -> None:
+def values(
+    it: Opened, path: str, name: str = "output", side: Side = "output", call: int = 0
+) -> NamedValues:
+    return values_of(it, path, TensorKey(side, name), call=call)
+
+
+@pytest.mark.parametrize(
+    "family", ["bert", "gpt2", "t5", "albert", "mixtral", "squeezebert", "bart"]
+)
+def test_they_are_those_that_hooks_get(family: str) -> None:
     it = known(family)
     checked = 0
     for path, calls in hooked(it).items():
@@ -75,54 +72,53 @@ def test_every_module_gave_what_a_hook_sees(family: str) -> None:
         if activation is None:
             continue
         assert len(activation.calls) == len(calls)
-        for number, (taken, given) in enumerate(calls):
-            took, gave = module_tensors(it, path, call=number)
-            # By name they may stand in another order.
-            for ours, theirs in ((took, taken), (gave, given)):
-                assert len(ours) == len(theirs), path
-                left = list(theirs.values())
-                for tensor in ours.values():
-                    place = next(n for n, other in enumerate(left) if same(tensor, other))
-                    del left[place]
-            checked += len(gave)
-    assert checked > 20
+        for number, sides in enumerate(calls):
+            for found, wanted in zip(module_tensors(it, path, call=number), sides, strict=True):
+                assert len(found) == len(wanted), path
+                left = list(wanted)  # by name they may be in another order
+                for tensor in found.values():
+                    del left[next(n for n, other in enumerate(left) if is_same(tensor, other))]
+                checked += len(wanted)
+    assert checked > 50
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "albert", "mixtral"])
-def test_the_model_itself_gives_transformers_hidden_states(family: str) -> None:
-    it = known(family)
-    expected = it.plain(output_hidden_states=True)
-    _, gave = module_tensors(it)
-    assert torch.equal(gave["last_hidden_state"], expected.last_hidden_state)
-    for number, state in enumerate(expected.hidden_states):
-        assert torch.equal(gave[f"hidden_states.{number}"], state)
-        (giver,) = it.run.state_paths[number]
-        # Each call of a shared layer gave one of them.
-        calls = range(len(it.run.activation(giver).calls))  # type: ignore[union-attr]
-        given = [module_tensors(it, giver, call=call)[1] for call in calls]
-        assert any(torch.equal(next(iter(each.values())), state) for each in given)
-
-
-def test_both_sides_of_an_encoder_decoder() -> None:
-    it = known("t5")
-    expected = it.plain(output_hidden_states=True)
-    _, gave = module_tensors(it)
-    for side in ("encoder", "decoder"):
-        for number, state in enumerate(expected[f"{side}_hidden_states"]):
-            assert torch.equal(gave[f"{side}_hidden_states.{number}"], state)
-
-
-def test_the_demo() -> None:
-    it = ran(open_model(parse_source("demo")), Sentence("The bank raised its rates."))
-    expected = it.plain(output_hidden_states=True).hidden_states
+def test_layers_of_the_demo_pass_on_hidden_states(demo_source: ModelSource) -> None:
+    it = ran(open_model(demo_source), Sentence("this is a 12212121 test sentence"))
+    expected = it.plain().hidden_states
     for layer in range(6):
-        took, gave = module_tensors(it, f"encoder.layer.{layer}")
-        assert torch.equal(took["hidden_states"], expected[layer])
-        assert torch.equal(gave["output"], expected[layer + 1])
+        path = f"encoder.layer.{layer}"
+        inputs, outputs = module_tensors(it, path)
+        assert torch.equal(inputs["hidden_states"], expected[layer])
+        assert torch.equal(outputs["output"], expected[layer + 1])
+        for (key, corner), side, name, state in zip(
+            tensor_corners(it, path),
+            ("input", "output"),
+            ("hidden_states", "output"),
+            expected[layer : layer + 2],
+            strict=True,
+        ):
+            assert (key.side, key.name, corner.shape) == (side, name, (1, 11, 384))
+            assert corner.rows == (0, 1, 2, 3, 9, 10)
+            assert corner.columns == (0, 1, 2, 3, 382, 383)
+            assert corner.tokens == ("[CLS]", "this", "is", "a", "sentence", "[SEP]")
+            wanted = state[0][list(corner.rows)][:, list(corner.columns)].double().numpy()
+            assert np.array_equal(corner.values, wanted)
+    # A vector is one row.
+    corners = {key.side: corner for key, corner in tensor_corners(it, "pooler")}
+    assert corners["output"].rows == (0,)
+    assert corners["output"].values.shape == (1, 6)
+    assert corners["output"].values[0, 5] == it.run.outputs["pooler_output"][0, 383]
 
 
-class Odd(nn.Module):
-    """Takes and gives all that a stranger's module may, and changes what it took afterwards."""
+@pytest.mark.parametrize(
+    ("size", "ends"), [(1, (0,)), (7, tuple(range(7))), (8, (0, 1, 2, 3, 6, 7))]
+)
+def test_indices_of_a_corner(size: int, ends: tuple[int, ...]) -> None:
+    assert ends_of(size) == ends
+
+
+class Unusual(nn.Module):
+    """Has every kind of argument and output, and changes its argument in place at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +129,7 @@ class Odd(nn.Module):
         table = torch.zeros(1, states.shape[1], states.shape[1])
         table[0].fill_diagonal_(-torch.inf)
         table[0, 0, 1] = torch.nan
-        given = {
+        outputs = {
             "states": states * self.scale,
             "pair": (more[0] * 2, kwargs["extra"]),
             "mask": table,
@@ -143,83 +139,74 @@ class Odd(nn.Module):
             "words": "not a tensor",
         }
         states.mul_(3)
-        return given
+        return outputs
 
 
-class Stranger(nn.Module):
-    """Puts an odd module where BERT has its intermediate activation, and goes on."""
+class Around(nn.Module):
+    """Calls an unusual module, and returns what the module in its place would."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         self.inner = inner
-        self.odd = Odd()
+        self.unusual = Unusual()
 
     def forward(self, states: Tensor) -> Tensor:
-        self.odd(states.clone(), states[0], extra=states.bool(), past=(states, {"a": states}))
+        self.unusual(states.clone(), states[0], extra=states.bool(), past=(states, {"a": states}))
         result: Tensor = self.inner(states)
         return result
 
 
+UNUSUAL = "encoder.layer.1.intermediate.dense.unusual"
+
+
 @pytest.fixture
-def strange(monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """Return a made-up model whose code nobody has described, run as the window does."""
+def unusual() -> Opened:
+    """Return a run of BERT with an unusual module in its last layer."""
     it = opened("bert")
-    layer = it.network.encoder.layer[1]
-    layer.intermediate.dense = Stranger(layer.intermediate.dense)
-    fresh = inspect_module(it.network, it.model.architecture.source, it.model.architecture.config)
-    monkeypatch.setattr(it.model, "architecture", fresh)
+    intermediate = it.network.encoder.layer[1].intermediate
+    intermediate.dense = Around(intermediate.dense)
+    architecture = it.model.architecture
+    it.model.architecture = inspect_module(it.network, architecture.source, architecture.config)
     return ran(it.model)
 
 
-ODD = "encoder.layer.1.intermediate.dense.odd"
+def test_tensors_are_those_at_the_time_of_the_call(unusual: Opened) -> None:
+    inputs, outputs = module_tensors(unusual, UNUSUAL)
+    ((_, expected),) = hooked(unusual)[UNUSUAL]
+    assert list(inputs) == ["states", "more.0", "past.0", "past.1.a", "extra"]
+    # The module changed its argument in place: a hook, which is called after that, gets the change.
+    assert torch.equal(inputs["states"], inputs["past.0"])
+    assert inputs["extra"].dtype == torch.bool
+    assert list(outputs) == ["states", "pair.0", "pair.1", "mask", "flags", "count", "wave"]
+    for found, wanted in zip(outputs.values(), expected, strict=True):
+        if found.is_complex():
+            assert torch.equal(torch.view_as_real(found), torch.view_as_real(wanted))
+        else:
+            assert is_same(found, wanted)
 
 
-def test_a_stranger_is_seen_at_the_moment_of_its_call(strange: Opened) -> None:
-    took, gave = module_tensors(strange, ODD)
-    (_, theirs), *_ = hooked(strange)[ODD]
-    assert list(took) == ["states", "more.0", "past.0", "past.1.a", "extra"]
-    # What it took was changed in place after that: a hook after the call sees it too late.
-    assert torch.equal(took["states"], took["past.0"])
-    names = ["states", "pair.0", "pair.1", "mask", "flags", "count", "wave"]
-    assert list(gave) == names
-    for name, other in zip(names, theirs.values(), strict=True):
-        assert same(gave[name].real, other.real) if name == "wave" else same(gave[name], other)
-    assert took["extra"].dtype == torch.bool
-
-
-def test_what_is_no_plain_number_says_so(strange: Opened) -> None:
-    listed = {s.key.name: s for s in listing(strange, ODD) if s.key.side == "output"}
+def test_elements_that_are_no_plain_numbers(unusual: Opened) -> None:
+    listed = {it.key.name: it for it in list_tensors(unusual, UNUSUAL) if it.key.side == "output"}
     assert listed["wave"].skip_reason == "complex64"
     assert (listed["flags"].dtype, listed["count"].shape) == ("bool", ())
     with pytest.raises(UserError, match="wave is complex64, so its elements"):
-        one(strange, ODD, "wave")
-    mask = one(strange, ODD, "mask").values.block((0, 2), (0, 2))
-    assert np.isneginf(mask[0, 0])
-    assert np.isnan(mask[0, 1])
-    assert one(strange, ODD, "flags").values.block((0, 1), (0, 1)).dtype == bool
-    assert one(strange, ODD, "count").values.block((0, 1), (0, 1)).tolist() == [[7]]
+        values(unusual, UNUSUAL, "wave")
+    mask = values(unusual, UNUSUAL, "mask").values.block((0, 1), (0, 2))
+    assert np.array_equal(mask, [[-np.inf, np.nan]], equal_nan=True)
+    assert values(unusual, UNUSUAL, "flags").values.block((0, 1), (0, 1)).dtype == bool
+    assert values(unusual, UNUSUAL, "count").values.block((0, 1), (0, 1)).tolist() == [[7]]
 
 
-def listing(it: Opened, path: str, call: int = 0) -> tuple[Any, ...]:
-    return list_tensors(it, path, call=call)
-
-
-def one(it: Opened, path: str, name: str = "output", side: str = "output", call: int = 0) -> Any:
-    key = TensorKey(side, name)  # type: ignore[arg-type]
-    return values_of(it, path, key, call=call)
-
-
-def test_the_list_has_names_shapes_and_letters() -> None:
-    listed = listing(known("bert"), "encoder.layer.1")
-    assert [(s.key.side, s.key.name) for s in listed] == [
+def test_listed_names_shapes_and_symbols() -> None:
+    layer = list_tensors(known("bert"), "encoder.layer.1")
+    assert [(it.key.side, it.key.name) for it in layer] == [
         ("input", "hidden_states"),
         ("output", "output"),
     ]
-    assert listed[0].shape == (1, 9, 24)
-    assert listed[0].symbolic_shape == ("1", "S", "D")
-    assert listed[0].numel == 9 * 24
-    cross = listing(known("t5"), "decoder.block.1")
-    assert {s.key.name for s in cross if s.key.side == "input"} == {
+    assert (layer[0].shape, layer[0].numel) == ((1, 9, 24), 9 * 24)
+    assert layer[0].symbolic_shape == ("1", "S", "D")
+    cross = list_tensors(known("t5"), "decoder.block.1")
+    assert {it.key.name for it in cross if it.key.side == "input"} == {
         "hidden_states",
         "position_bias",
         "encoder_hidden_states",
@@ -227,117 +214,61 @@ def test_the_list_has_names_shapes_and_letters() -> None:
     }
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_values_of_any_precision_are_the_models_own(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_values_of_any_precision(dtype: torch.dtype) -> None:
     it = opened("bert")
     it.network.to(dtype)
     it = ran(it.model)
-    found = one(it, "encoder.layer.1")
+    found = values(it, "encoder.layer.1").values
     expected = module_tensors(it, "encoder.layer.1")[1]["output"]
-    assert found.values.dtype == str(dtype).removeprefix("torch.")
-    block = found.values.block((0, 9), (0, 24))
+    assert found.dtype == str(dtype).removeprefix("torch.")
+    block = found.block((0, 9), (0, 24))
     assert np.array_equal(block, expected[0].to(torch.float64).numpy().astype(block.dtype))
 
 
 def test_each_call_of_a_shared_layer() -> None:
     it = known("albert")
     path = "encoder.albert_layer_groups.0.albert_layers.0"
-    expected = it.plain(output_hidden_states=True).hidden_states
+    expected = it.plain().hidden_states
     for call in (0, 1):
-        block = one(it, path, call=call).values.block((0, 12), (0, 24))
+        block = values(it, path, call=call).values.block((0, len(it.run.tokens)), (0, 24))
         assert np.array_equal(block, expected[call + 1][0].numpy())
     with pytest.raises(IndexError):
-        one(it, path, call=2)
+        values(it, path, call=2)
 
 
-def test_values_are_a_copy_that_keeps_nothing_else_alive() -> None:
+def test_a_module_that_layers_share_has_a_call_for_each() -> None:
+    """XLM's layers share one activation, which is listed in the first of them."""
+    it = opened("xlm", vocab_size=97, emb_dim=24, n_layers=2, n_heads=3)
+    path = "ffns.0.act"
+    calls = hooked(it)[path]
+    assert len(calls) == len(replay(it.model, it.cache, [path]).calls[path]) == 2
+    for number, (_, (expected,)) in enumerate(calls):
+        _, outputs = module_tensors(it, path, call=number)
+        assert torch.equal(outputs["output"], expected)
+
+
+def test_values_are_a_copy() -> None:
     it = known("bert")
     path = "encoder.layer.1"
-    elements = one(it, path, "hidden_states", "input").values.elements
+    elements = values(it, path, "hidden_states", "input").values.elements
     assert elements is not None
-    before = elements.copy()
-    with torch.no_grad():
-        kept = it.cache.calls[path][0].args[0]
-        assert elements.base is None or elements.nbytes == 9 * 24 * 4
-        assert not np.shares_memory(elements, kept.numpy())
-    assert np.array_equal(elements, before)
+    kept = it.cache.calls[path][0].args[0]
+    assert np.array_equal(elements, kept[0].numpy())
+    assert not np.shares_memory(elements, kept.numpy())
 
 
-def test_what_was_not_called_or_is_not_there() -> None:
+def test_modules_and_tensors_that_do_not_exist() -> None:
     it = known("bert")
     with pytest.raises(UserError, match=r"encoder.layer was not called in this run"):
-        listing(it, "encoder.layer")
+        list_tensors(it, "encoder.layer")
     with pytest.raises(UserError, match=r"pooler has no output tensor 'nothing' in this call"):
-        one(it, "pooler", "nothing")
+        values(it, "pooler", "nothing")
 
 
-def test_a_file_has_what_it_is_of() -> None:
-    it = known("bert")
-    found = one(it, "pooler")
+def test_metadata_says_what_the_values_are() -> None:
+    found = values(known("bert"), "pooler")
     assert found.metadata["sentence"] == "the cat sat on the mat"
     assert found.metadata["weights"] == "random"
     assert (found.metadata["module"], found.metadata["tensor"]) == ("pooler", "output")
     assert found.values.origin.is_random
-
-
-def test_cancelled() -> None:
-    it = opened("bert")
-    hooks = hook_count(it.network)
-
-    def stop(done: int, total: int, label: str) -> None:
-        raise Cancelled
-
-    with pytest.raises(Cancelled):
-        list_tensors(it, "encoder.layer.0", stop)
-    assert hook_count(it.network) == hooks
-    assert "forward" not in vars(it.network.encoder.layer[0])
-
-
-def test_an_activation_that_all_layers_hold_is_seen_in_each_of_its_calls(tmp_path: Path) -> None:
-    """XLM's layers share one, which is listed in the first of them."""
-    sizes = {"vocab_size": 97, "emb_dim": 24, "n_layers": 2, "n_heads": 3}
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "xlm", **sizes}))
-    it = ran(open_model(parse_source(str(tmp_path / "config.json"))))
-    path = "ffns.0.act"
-    seen = [next(iter(given.values())) for _, given in hooked(it)[path]]
-    for number, expected in enumerate(seen):
-        _, gave = module_tensors(it, path, call=number)
-        assert torch.equal(gave["output"], expected)
-    assert len(seen) == 2
-    assert len(replay(it.model, it.cache, [path]).calls[path]) == 2
-
-
-def test_corners_are_those_of_transformers_bit_by_bit(demo_source: ModelSource) -> None:
-    model, kept = open_model(demo_source), ActivationCache()
-    run = run_sentence(model, DEMO_SENTENCE, cache=kept)
-    with torch.no_grad():
-        states = model.running_module(**{**kept.inputs, "output_hidden_states": True}).hidden_states
-    for layer in (0, 3, 5):
-        (taken, took), (given, gave) = tensor_corners(
-            CachedRun(model, run, kept), f"encoder.layer.{layer}"
-        )
-        assert (taken.side, taken.name) == ("input", "hidden_states")
-        assert (given.side, given.name) == ("output", "output")
-        for corner, state in ((took, states[layer]), (gave, states[layer + 1])):
-            assert corner.shape == (1, 11, 384)
-            assert corner.rows == (0, 1, 2, 3, 9, 10)
-            assert corner.columns == (0, 1, 2, 3, 382, 383)
-            expected = state[0][list(corner.rows)][:, list(corner.columns)].numpy()
-            assert np.array_equal(corner.values, expected.astype(np.float64))
-    assert took.tokens == ("[CLS]", "this", "is", "a", "sentence", "[SEP]")
-
-
-def test_the_corner_of_a_vector_is_one_row(demo_source: ModelSource) -> None:
-    model, kept = open_model(demo_source), ActivationCache("units")
-    run = run_sentence(model, DEMO_SENTENCE, cache=kept)
-    corners = dict(tensor_corners(CachedRun(model, run, kept), "pooler"))
-    (pooled,) = (corner for key, corner in corners.items() if key.side == "output")
-    assert pooled.rows == (0,)
-    assert pooled.values.shape == (1, 6)
-    assert pooled.values[0, 5] == run.outputs["pooler_output"][0, 383]
-
-
-def test_the_ends_of_a_short_axis_are_all_of_it() -> None:
-    assert ends_of(7) == (0, 1, 2, 3, 4, 5, 6)
-    assert ends_of(8) == (0, 1, 2, 3, 6, 7)
-    assert ends_of(1) == (0,)

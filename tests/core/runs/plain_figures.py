@@ -1,4 +1,4 @@
-"""Statistics of a tensor by plain loops, as a reference."""
+"""Statistics of a tensor by plain loops over Python numbers, as a reference."""
 
 import math
 from collections.abc import Mapping
@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-# Sums of float32 that cancel are as exact as the elements are large.
-OF_RMS = 1e-6
-# What is left of a spread of 0, which is calculated in float64.
-OF_RMS_IN_FLOAT64 = 1e-13
-# The last step of the smallest floats.
+# Tolerances relative to the root mean square: of sums of float32 that cancel, and of the
+# standard deviation of equal elements, which is computed in float64.
+OF_RMS, OF_RMS_IN_FLOAT64 = 1e-6, 1e-13
 SMALLEST = 5e-324
+"""The smallest subnormal number."""
 
 
 def figures_of(tensor: Tensor) -> dict[str, Any]:
-    """Two passes over plain Python numbers, in a unit of their own size: no square is too large."""
+    """Compute in two passes, in units of the largest element, so that no square overflows."""
     values = [float(value) for value in tensor.flatten().tolist()]
     finite = [value for value in values if math.isfinite(value)]
     figures: dict[str, Any] = {
@@ -42,7 +41,7 @@ def figures_of(tensor: Tensor) -> dict[str, Any]:
 def assert_figures(got: object, tensor: Tensor, label: str = "", extremes: float = 0.0) -> None:
     """Compare statistics, or a mapping of them, with the figures of a tensor.
 
-    ``extremes`` is the relative tolerance of the least and of the largest element.
+    ``extremes`` is the relative tolerance of the minimum and the maximum.
     """
     wanted = figures_of(tensor)
     rel = {"min": extremes, "max": extremes, "std": 1e-5, "rms": 1e-5}

@@ -1,6 +1,8 @@
-"""Multiply-adds of a run, compared with torch's FLOP counter."""
+"""Multiply-adds of a run, compared with torch's FLOP counter and closed formulas.
 
-import json
+``test_families`` in ``replay`` compares the counts of every family with torch's.
+"""
+
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,34 +16,24 @@ from bertviewer.core.building.configurations import build_config
 from bertviewer.core.building.models import build_random
 from bertviewer.core.graph.products import ProductMode
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.macs import Macs, RunCounter, formula_macs
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.model_source import find_task
-from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
+from tests.core.checks.small_models import small_model
 from tests.core.graph.narrow_models import BERT, NARROW, counted_by_torch, is_known_to_torch
 
-HEADS = (
-    ("bert", "masked-lm"),
-    ("bert", "sequence-classification"),
-    ("bert", "question-answering"),
-    ("albert", "masked-lm"),
-    ("distilbert", "sequence-classification"),
-    ("llama", "sequence-classification"),
-)
-IDS, DECODER_IDS = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13]]), torch.tensor([[5, 6, 7, 8]])
+IDS = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13]])
+LENGTH, WIDTH, INNER = IDS.shape[1], 24, 40
+LAYER = LENGTH * (4 * WIDTH**2 + 2 * WIDTH * INNER) + 2 * LENGTH**2 * WIDTH
+"""Multiply-adds of a layer of BERT."""
 
 
 def build(family: str, task: str = "base", **changes: Any) -> Any:
     config = build_config({"model_type": family, **NARROW[family], **changes}, family)
     return build_random(config, find_task(task), family)
-
-
-def inputs_of(model: Any) -> dict[str, Tensor]:
-    decoder = {"decoder_input_ids": DECODER_IDS} if model.config.is_encoder_decoder else {}
-    return {"input_ids": IDS, **decoder}
 
 
 def counted_by_run(model: nn.Module, **inputs: Tensor) -> Mapping[str, Macs]:
@@ -51,84 +43,37 @@ def counted_by_run(model: nn.Module, **inputs: Tensor) -> Mapping[str, Macs]:
     return counter.macs()
 
 
-def compare(model: nn.Module, **inputs: Tensor) -> int:
+def compared_with_torch(model: nn.Module, **inputs: Tensor) -> int:
     """Check every module's count, and return the model's."""
-    return compare_with(model, model, inputs)
-
-
-def compare_with(judge: nn.Module, model: nn.Module, inputs: Mapping[str, Tensor]) -> int:
     found = counted_by_run(model, **inputs)
-    with counted_by_torch(judge) as counted:
-        judge(**inputs)
-    assert counted[""] > 0
+    with counted_by_torch(model) as counted:
+        model(**inputs)
     for path, macs in found.items():
         assert macs.count is not None, (path, macs.reason)
         if is_known_to_torch(model.get_submodule(path)):
             assert 2 * macs.count == counted.get(path, 0), path
-    root = found[""].count
-    assert root is not None
-    return root
-
-
-@pytest.mark.parametrize(("family", "task"), [*((family, "base") for family in NARROW), *HEADS])
-def test_torch_counts_the_same_in_every_module(family: str, task: str) -> None:
-    model = build(family, task)
-    judge = model
-    if family in ("mixtral", "qwen3_moe"):
-        # One by one, torch sees the experts' products.
-        judge = build(family, task)
-        judge.load_state_dict(model.state_dict())
-        judge.set_experts_implementation("eager")
-    compare_with(judge, model, inputs_of(model))
+    return found[""].count or 0
 
 
 def test_bert_in_closed_form() -> None:
-    length, width, inner, layers = IDS.shape[1], 24, 40, 2
-    layer = length * (4 * width**2 + 2 * width * inner) + 2 * length**2 * width
     # The pooler reads one token.
-    assert compare(build("bert"), input_ids=IDS) == layers * layer + width**2
+    assert compared_with_torch(build("bert"), input_ids=IDS) == 2 * LAYER + WIDTH**2
 
 
-def test_two_sentences_at_once() -> None:
-    model = build("distilbert")
-    assert compare(model, input_ids=IDS.repeat(2, 1)) == 2 * compare(model, input_ids=IDS)
-
-
-def test_a_shared_layer_counts_at_each_call() -> None:
-    length, width, inner = IDS.shape[1], 24, 40
-    layer = length * (4 * width**2 + 2 * width * inner) + 2 * length**2 * width
-    total = compare(build("albert", num_hidden_layers=3), input_ids=IDS)
-    assert total == 3 * layer + length * 16 * width + width**2
-
-
-def test_encoder_and_decoder_of_different_lengths() -> None:
-    source, target, width, inner = IDS.shape[1], DECODER_IDS.shape[1], 24, 40
-    total = compare(build("transformer-base"), **inputs_of(build("transformer-base")))
-    forward = 2 * width * inner
-
-    def attention(queries: int, keys: int) -> int:
-        return 2 * (queries + keys) * width**2 + 2 * queries * keys * width
-
-    encoder = attention(source, source) + source * forward
-    decoder = attention(target, target) + attention(target, source) + target * forward
-    assert total == 2 * encoder + 2 * decoder
-
-
-def test_an_attention_that_is_exchanged_while_it_runs_counts() -> None:
+def test_an_attention_that_is_replaced_during_the_pass_counts() -> None:
     sizes = {**BERT, "max_position_embeddings": 64, "block_size": 4, "num_random_blocks": 1}
     config = build_config({"model_type": "big_bird", **sizes}, "test")
     model: Any = build_random(config, find_task("base"), "test")
     attention = model.encoder.layer[0].attention.self
     root = counted_by_run(model, input_ids=IDS)[""]
     assert model.encoder.layer[0].attention.self is not attention
-    # It is done by now.
     with counted_by_torch(model) as counted:
         model(input_ids=IDS)
     assert root.count is not None
     assert 2 * root.count == counted[""]
 
 
-class Rnn(nn.Module):
+class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.dense = nn.Linear(4, 4)
@@ -139,16 +84,16 @@ class Rnn(nn.Module):
         return y
 
 
-def test_what_hides_its_products_has_no_count_but_a_reason_and_so_has_what_holds_it() -> None:
+def test_an_operation_that_hides_its_products_has_a_reason_for_all_modules_around_it() -> None:
     hidden = "the matrix products of aten::mkldnn_rnn_layer are not known"
-    assert counted_by_run(Rnn(), x=torch.ones(1, 7, 4)) == {
+    assert counted_by_run(Recurrent(), x=torch.ones(1, 7, 4)) == {
         "": Macs(None, f"recurrent: {hidden}"),
         "dense": Macs(7 * 4 * 4),
         "recurrent": Macs(None, hidden),
     }
 
 
-def test_operations_that_torch_did_not_write_are_not_taken_for_nothing() -> None:
+def test_custom_operations_are_not_taken_for_nothing() -> None:
     @torch.library.custom_op("bertviewer_tests::twice", mutates_args=())
     def twice(x: Tensor) -> Tensor:
         return x @ x
@@ -160,12 +105,12 @@ def test_operations_that_torch_did_not_write_are_not_taken_for_nothing() -> None
 
     expected = Macs(None, "the matrix products of bertviewer_tests::twice are not known")
     assert counted_by_run(Squared(), x=torch.ones(3, 3)) == {"": expected}
-    # Where nobody listens to that, it is an error.
+    # It is an error for a mode that cannot record it.
     with pytest.raises(NotImplementedError, match="bertviewer_tests::twice"), ProductMode(print):
         twice(torch.ones(3, 3))
 
 
-def test_a_call_that_ends_in_an_error_is_over() -> None:
+def test_a_call_that_fails_ends() -> None:
     class Fails(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             x @ x
@@ -183,87 +128,84 @@ def test_a_call_that_ends_in_an_error_is_over() -> None:
             y: Tensor = self.dense(x)
             return y @ y.T
 
-    # What was done until then was done, by the module that caught it.
+    # What was computed before the failure counts for the module that caught it.
     assert counted_by_run(Catches(), x=torch.ones(2, 2)) == {
         "": Macs(8 + 12 + 12),
         "dense": Macs(12),
     }
 
 
+SENTENCE = Sentence("the bank of the river")
+
+
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    folder = tmp_path_factory.mktemp("bert")
-    (folder / "config.json").write_text(json.dumps({"model_type": "bert", **BERT}))
-    model = open_model(parse_source(str(folder)))
-    model.with_formulas()
+def costs() -> Costs:
+    found = small_model("bert").with_formulas().costs
+    assert found is not None
+    return found
+
+
+def with_costs(costs: Costs | None) -> LoadedModel:
+    """Open a small BERT with these formulas, and the same random weights each time."""
+    model = small_model("bert")
+    model.architecture = replace(model.architecture, costs=costs)
     return model
 
 
-def without_formulas(model: LoadedModel) -> LoadedModel:
-    bare = open_model(model.source)
-    bare.architecture = replace(bare.architecture, costs=None)
-    return bare
+@pytest.fixture(scope="module")
+def bert(costs: Costs) -> LoadedModel:
+    return with_costs(costs)
 
 
-def test_formulas_and_a_count_say_the_same_of_each_module(bert: LoadedModel) -> None:
-    sentence = Sentence("the bank of the river")
-    run = run_sentence(bert, sentence, random_weights=True)
-    assert formula_macs(bert.architecture, run.tokens) is not None
-    counted = run_sentence(without_formulas(bert), sentence, random_weights=True)
-    found = {module.path: (module.macs, module.macs_reason) for module in run.modules}
-    assert found == {m.path: (m.macs, m.macs_reason) for m in counted.modules}
-    assert found["encoder.layer.0.attention.self.query"] == (len(run.tokens) * 24**2, "")
+def with_module(costs: Costs, path: str, **changes: Any) -> Costs:
+    changed = replace(costs.modules[path], **changes)
+    return replace(costs, modules={**costs.modules, path: changed})
 
 
-def test_a_formula_is_not_there_for_each_module_so_all_are_counted(bert: LoadedModel) -> None:
-    architecture = bert.architecture
-    costs = architecture.costs
-    assert costs is not None
-    one = replace(costs.modules["pooler"], macs=None)
-    without = replace(costs, modules={**costs.modules, "pooler": one})
-    tokens = run_sentence(bert, Sentence("a"), random_weights=True).tokens
-    assert formula_macs(replace(architecture, costs=without), tokens) is None
-    uneven = replace(costs.modules["pooler"], macs="S//2")
-    halved = replace(costs, modules={**costs.modules, "pooler": uneven})
-    assert formula_macs(replace(architecture, costs=halved), tokens) is None
+def macs_of(model: LoadedModel) -> dict[str, tuple[int | None, str]]:
+    """Run a sentence; return the multiply-adds of each module, and the reason."""
+    run = run_sentence(model, SENTENCE, random_weights=True)
+    return {module.path: (module.macs, module.macs_reason) for module in run.modules}
 
 
-def test_where_formulas_know_nothing_of_a_module_that_was_called_all_are_counted(
-    bert: LoadedModel,
+def test_formulas_and_counts_agree_in_each_module(bert: LoadedModel) -> None:
+    tokens = run_sentence(bert, SENTENCE, random_weights=True).tokens
+    assert formula_macs(bert.architecture, tokens) is not None
+    found = macs_of(bert)
+    assert found == macs_of(with_costs(None))
+    query = found["encoder.layer.0.attention.self.query"]
+    assert query == (len(tokens) * WIDTH**2, "")
+
+
+@pytest.mark.parametrize("formula", [None, "S//2"])
+def test_without_a_formula_for_one_module_there_is_none(
+    bert: LoadedModel, costs: Costs, formula: str | None
 ) -> None:
-    costs = bert.architecture.costs
-    assert costs is not None
-    sentence = Sentence("the bank of the river")
-    known = {m.path: m.macs for m in run_sentence(bert, sentence, random_weights=True).modules}
+    without = with_module(costs, "pooler", macs=formula)
+    tokens = run_sentence(bert, Sentence("a"), random_weights=True).tokens
+    assert len(tokens) % 2 == 1
+    assert formula_macs(replace(bert.architecture, costs=without), tokens) is None
+
+
+def test_a_called_module_that_formulas_do_not_know_makes_it_count_all(
+    bert: LoadedModel, costs: Costs
+) -> None:
     fewer = {path: module for path, module in costs.modules.items() if path != "pooler.dense"}
-    bare = without_formulas(bert)
-    bare.architecture = replace(bare.architecture, costs=replace(costs, modules=fewer))
-    assert {
-        m.path: m.macs for m in run_sentence(bare, sentence, random_weights=True).modules
-    } == known
+    model = with_costs(replace(costs, modules=fewer))
+    assert macs_of(model) == macs_of(bert)
 
 
-def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None:
-    costs = bert.architecture.costs
-    assert costs is not None
-    why = "no formula fits"
-    pooler = replace(costs.modules["pooler"], macs=None, reason=why)
-    bare = without_formulas(bert)
-    modules = {**costs.modules, "pooler": pooler}
-    bare.architecture = replace(bare.architecture, costs=replace(costs, modules=modules))
-    found = {m.path: m for m in run_sentence(bare, Sentence("a"), random_weights=True).modules}
-    assert found["pooler"].macs == 24**2
-    assert (
-        found["pooler"].macs_reason == f"as counted in this run, because there is no formula: {why}"
-    )
-    assert found["pooler.dense"].macs_reason == ""
+def test_counts_have_the_reason_why_there_is_no_formula(costs: Costs) -> None:
+    changed = with_module(costs, "pooler", macs=None, reason="no formula fits")
+    found = macs_of(with_costs(changed))
+    reason = "as counted in this run, because there is no formula: no formula fits"
+    assert found["pooler"] == (WIDTH**2, reason)
+    assert found["pooler.dense"] == (WIDTH**2, "")
 
 
-def test_a_failure_under_the_counter_is_the_models(bert: LoadedModel) -> None:
-    bare = without_formulas(bert)
-    module = bare.module(random_weights=True)
-    module.get_submodule("embeddings.token_type_embeddings").weight = nn.Parameter(
-        torch.ones(0, 24)
-    )
+def test_a_failure_while_counting_is_the_models() -> None:
+    model = with_costs(None)
+    table = model.module(True).get_submodule("embeddings.token_type_embeddings")
+    table.weight = nn.Parameter(torch.ones(0, WIDTH))
     with pytest.raises(UserError, match=r"embeddings\.token_type_embeddings \(Embedding\)"):
-        run_sentence(bare, Sentence("the bank"), random_weights=True)
+        run_sentence(model, SENTENCE, random_weights=True)

@@ -1,4 +1,4 @@
-"""Runs as a file, for those who look at what comes of it."""
+"""Saved runs, as tests write them."""
 
 from pathlib import Path
 
@@ -14,11 +14,11 @@ CHECKS = {"": Check((CheckStep("", "output", None, 1e-6, False, "flow"),))}
 def run_file(
     model: LoadedModel, run: ActivationRun, baseline: ActivationRun | None = None
 ) -> RunFile:
-    """Return what is written of runs of a model."""
-    kept = RunsToSave(run, baseline, "difference", CHECKS)
-    return create_run_file(model.source, model.data, model.checkpoint, kept)
+    """Return the content of a file with runs of a model."""
+    runs = RunsToSave(run, baseline, "difference", CHECKS)
+    return create_run_file(model.source, model.data, model.checkpoint, runs)
 
 
 def write(path: Path, file: RunFile) -> None:
-    """Write it."""
+    """Write a file of saved runs."""
     path.write_bytes(b"".join(encode_runs(file)))

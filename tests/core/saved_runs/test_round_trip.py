@@ -1,16 +1,19 @@
-"""What is read from a file of runs is what was written, to the last bit."""
+"""Saved runs are read as they were written, bit by bit, and belong to one model."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.runs.running import run_sentence
+from bertviewer.core.saved_runs import run_file as run_files
 from bertviewer.core.saved_runs.file_format import check_belongs, read_runs, read_saved_model
-from bertviewer.core.saved_runs.run_file import RunFile
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import UserError
@@ -18,71 +21,71 @@ from bertviewer.report.summary import provenance
 from tests.core.formulas.formula_models import TINY
 from tests.core.saved_runs.saved_runs import CHECKS, run_file, write
 
-CASES = (
-    ("demo", "base", Sentence("The cat sat.", "A dog <b>barks</b>.")),
-    ("demo", "sequence-classification", Sentence("💥 猫 سلام")),
-    ("albert-base-v2", "base", Sentence("a cat")),
-    ("transformer-base", "base", Sentence("a cat", "a dog")),
-    ("gpt2", "base", Sentence("a cat", cut=True)),
-)
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.bertviewer"
 
 
 def is_same(one: ActivationRun, other: ActivationRun) -> bool:
-    """Whether two runs are equal, their arrays too, which do not count for ``==``."""
-    pairs = [
-        *zip(one.hidden_states, other.hidden_states, strict=True),
-        *((one.outputs[name], other.outputs[name]) for name in one.outputs),
-        *(
-            (a.token_norms, b.token_norms)
-            for a, b in zip(one.modules, other.modules, strict=True)
-            if a.token_norms is not None or b.token_norms is not None
-        ),
-    ]
-    return one == other and all(
-        a is not None
-        and b is not None
-        and a.dtype == b.dtype
-        and a.shape == b.shape
-        and a.tobytes() == b.tobytes()
-        for a, b in pairs
+    """Return whether two runs are equal, with their arrays, which ``==`` ignores."""
+
+    def arrays(run: ActivationRun) -> list[Any]:
+        norms = [module.token_norms for module in run.modules]
+        return [*run.hidden_states, *run.outputs.values(), *norms]
+
+    is_named_alike = one.outputs.keys() == other.outputs.keys()
+    return (
+        is_named_alike
+        and one == other
+        and all(
+            a is b is None
+            or (a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+            for a, b in zip(arrays(one), arrays(other), strict=True)
+        )
     )
 
 
-@pytest.mark.parametrize(("name", "task", "sentence"), CASES)
-def test_runs_come_back_bit_by_bit(
-    name: str, task: str, sentence: Sentence, tmp_path: Path
+def opened(folder: Path, model_type: str, **sizes: Any) -> LoadedModel:
+    """Open a small model of a family by its configuration."""
+    config = {"model_type": model_type, **TINY[model_type], **sizes}
+    (folder / "config.json").write_text(json.dumps(config))
+    return open_model(parse_source(str(folder)))
+
+
+@pytest.mark.parametrize("family", [None, "albert", "transformer-base", "gpt2"])
+def test_runs_are_read_bit_by_bit(
+    family: str | None, path: Path, model: LoadedModel, run: ActivationRun
 ) -> None:
-    model = open_model(parse_source(name, task))
-    run = run_sentence(model, sentence, random_weights=True)
-    file, path = run_file(model, run, run), tmp_path / "runs.bertviewer"
+    if family is not None:
+        model = opened(path.parent, family)
+        run = run_sentence(model, Sentence("a cat", "a dog"), random_weights=True)
+    file = run_file(model, run, run)
     write(path, file)
     found = read_runs(path)
     assert found == file
-    assert is_same(found.run, run)
-    assert found.baseline is not None
-    assert is_same(found.baseline, run)
-    # What tokens stand for, and which sentence they are of, does not count for ``==`` either.
-    for one, other in zip(found.run.tokens, run.tokens, strict=True):
-        assert (one.written, one.sentence) == (other.written, other.sentence)
     assert found.checks == CHECKS
+    for each in found.runs:
+        assert is_same(each, run)
+        # ``==`` ignores these, too.
+        for one, other in zip(each.tokens, run.tokens, strict=True):
+            assert (one.written, one.sentence) == (other.written, other.sentence)
+    assert len(found.runs) == 2
     check_belongs(path, found, model.architecture)
 
 
-def test_what_is_not_finite_comes_back(tmp_path: Path) -> None:
-    model = open_model(parse_source("demo"))
-    run = run_sentence(model, Sentence("a cat"))
+def test_numbers_that_are_not_finite(path: Path, model: LoadedModel, run: ActivationRun) -> None:
     states = tuple(np.array(state) for state in run.hidden_states)
     states[2][0, :3] = np.nan, np.inf, -np.inf
-    norms = (tuple(None for _ in run.tokens), *run.token_norms[1:])
-    odd = replace(run, hidden_states=states, token_norms=norms)
-    write(tmp_path / "runs.bertviewer", run_file(model, odd))
-    assert is_same(read_runs(tmp_path / "runs.bertviewer").run, odd)
+    norms = ((None,) * len(run.tokens), *run.token_norms[1:])
+    changed = replace(run, hidden_states=states, token_norms=norms)
+    write(path, run_file(model, changed))
+    assert is_same(read_runs(path).run, changed)
 
 
-def test_the_model_is_opened_from_the_file_alone(tmp_path: Path) -> None:
-    model = open_model(parse_source("demo", "sequence-classification"))
-    run = run_sentence(model, Sentence("a cat"))
-    path = tmp_path / "sent.bertviewer"
+def test_the_model_opens_from_the_file_alone(
+    path: Path, model: LoadedModel, run: ActivationRun
+) -> None:
     write(path, run_file(model, run))
     assert read_saved_model(path)[1] == "sequence-classification"
     source = parse_source(str(path))
@@ -96,10 +99,10 @@ def test_the_model_is_opened_from_the_file_alone(tmp_path: Path) -> None:
     assert provenance(opened.architecture.source).startswith(f"Saved runs {path}")
 
 
-def test_what_is_known_of_the_model_stands_in_it(tmp_path: Path) -> None:
+def test_the_file_describes_its_model(path: Path) -> None:
     model = open_model(parse_source("demo"))
-    write(tmp_path / "x.bertviewer", run_file(model, run_sentence(model, Sentence("a"))))
-    found: RunFile = read_runs(tmp_path / "x.bertviewer")
+    write(path, run_file(model, run_sentence(model, Sentence("a"))))
+    found = read_runs(path)
     assert (found.model.kind, found.model.name, found.model.task) == ("demo", "demo", "base")
     weights = parse_source("demo").path / "model.safetensors"
     assert found.model.files == {"model.safetensors": weights.stat().st_size}
@@ -107,23 +110,36 @@ def test_what_is_known_of_the_model_stands_in_it(tmp_path: Path) -> None:
     assert found.versions.keys() >= {"bertviewer", "torch", "transformers"}
 
 
-def test_runs_of_another_model_are_refused(tmp_path: Path) -> None:
-    model, other = open_model(parse_source("demo")), open_model(parse_source("gpt2"))
-    file = run_file(model, run_sentence(model, Sentence("a cat")))
-    with pytest.raises(UserError, match="its model has no module 'embeddings'"):
-        check_belongs(tmp_path, file, other.architecture)
-
-
-def test_tokens_of_another_vocabulary_are_refused(tmp_path: Path) -> None:
-    model = open_model(parse_source("demo"))
-    run = run_sentence(model, Sentence("a cat"))
-    check_belongs(tmp_path, run_file(model, run), model.architecture)
+def with_foreign_token(run: ActivationRun) -> ActivationRun:
     first, *others = run.tokens
-    foreign = replace(run, tokens=(replace(first, id=40_000), *others))
-    with pytest.raises(
-        UserError, match="its tokens belong to another model: 40,000 is not a token id of 30,5"
-    ):
-        check_belongs(tmp_path, run_file(model, foreign), model.architecture)
+    return replace(run, tokens=(replace(first, id=40_000), *others))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_foreign_token, "its tokens belong to another model: 40,000 is not a token id of 200"),
+        (
+            lambda run: replace(run, modules=(replace(run.modules[0], path="x"),)),
+            "its model has no module 'x'",
+        ),
+        (
+            lambda run: replace(run, state_paths=(("y",),) * len(run.state_paths)),
+            "its model has no module 'y'",
+        ),
+    ],
+)
+def test_runs_of_another_model_are_refused(
+    change: Callable[[ActivationRun], ActivationRun],
+    message: str,
+    path: Path,
+    model: LoadedModel,
+    run: ActivationRun,
+) -> None:
+    check_belongs(path, run_file(model, run), model.architecture)
+    for file in (run_file(model, change(run)), run_file(model, run, change(run))):
+        with pytest.raises(UserError, match=message):
+            check_belongs(path, file, model.architecture)
 
 
 @pytest.mark.parametrize(
@@ -139,17 +155,25 @@ def test_tokens_of_another_vocabulary_are_refused(tmp_path: Path) -> None:
 def test_more_tokens_than_the_model_takes_are_refused(
     model_type: str, sizes: dict[str, int], most: int | None, tmp_path: Path
 ) -> None:
-    (tmp_path / "config.json").write_text(
-        json.dumps({"model_type": model_type, **TINY[model_type], **sizes})
-    )
-    model = open_model(parse_source(str(tmp_path)))
+    model = opened(tmp_path, model_type, **sizes)
     file = run_file(model, run_sentence(model, Sentence("a"), random_weights=True))
-    check_belongs(tmp_path, file, model.architecture)
 
-    def of(count: int) -> RunFile:
-        return replace(file, run=replace(file.run, tokens=file.run.tokens[:1] * count))
+    def check(count: int) -> None:
+        tokens = file.run.tokens[:1] * count
+        check_belongs(
+            tmp_path, replace(file, run=replace(file.run, tokens=tokens)), model.architecture
+        )
 
-    check_belongs(tmp_path, of(most or 9_000), model.architecture)
+    check(1)
+    check(most or 9_000)
     if most is not None:
         with pytest.raises(UserError, match=f"its run has 90 tokens, and its model takes {most}$"):
-            check_belongs(tmp_path, of(90), model.architecture)
+            check(90)
+
+
+def test_a_run_that_is_too_large_is_not_written(
+    model: LoadedModel, run: ActivationRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_files, "MAX_TOKENS", len(run.tokens) - 1)
+    with pytest.raises(UserError, match=r"it cannot be saved: its run has .* which is too much"):
+        run_file(model, run)

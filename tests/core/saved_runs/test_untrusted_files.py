@@ -9,35 +9,62 @@ from typing import Any
 
 import pytest
 
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.saved_runs import file_format
+from bertviewer.core.saved_runs import run_file as run_file_module
 from bertviewer.core.saved_runs.file_format import MAGIC, read_runs, read_saved_model
-from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.errors import Cancelled, UserError
 from tests.core.saved_runs.saved_runs import run_file, write
 
+Data = dict[str, Any]
+
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    model = open_model(parse_source("demo"))
+def sound(
+    tmp_path_factory: pytest.TempPathFactory, model: LoadedModel, run: ActivationRun
+) -> bytes:
+    """Return a valid file."""
     path = tmp_path_factory.mktemp("runs") / "sound.bertviewer"
-    write(path, run_file(model, run_sentence(model, Sentence("a cat"))))
+    write(path, run_file(model, run))
     return path.read_bytes()
 
 
-def parts(content: bytes) -> tuple[dict[str, Any], bytes]:
-    unpacked = zlib.decompress(content[len(MAGIC) :])
-    length = int.from_bytes(unpacked[:8], "little")
-    return json.loads(unpacked[8 : 8 + length]), unpacked[8 + length :]
+@pytest.fixture(scope="module")
+def unpacked(sound: bytes) -> tuple[str, bytes]:
+    """Return the JSON and the arrays of a valid file."""
+    content = zlib.decompress(sound[len(MAGIC) :])
+    length = int.from_bytes(content[:8], "little")
+    return content[8 : 8 + length].decode(), content[8 + length :]
 
 
 def packed(text: bytes, arrays: bytes = b"") -> bytes:
     return MAGIC + zlib.compress(len(text).to_bytes(8, "little") + text + arrays)
 
 
-def why(path: Path, content: bytes) -> str:
+Change = Callable[[Data], object]
+
+
+@pytest.fixture
+def changed(unpacked: tuple[str, bytes]) -> Callable[[Change], bytes]:
+    """Return a function that changes the JSON of a valid file."""
+
+    def change(function: Change) -> bytes:
+        data = json.loads(unpacked[0])
+        function(data)
+        return packed(json.dumps(data).encode(), unpacked[1])
+
+    return change
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "untrusted.bertviewer"
+
+
+def error_of(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(UserError) as error:
         read_runs(path)
@@ -47,53 +74,31 @@ def why(path: Path, content: bytes) -> str:
     return text
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "untrusted.bertviewer"
-
-
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}", b"bertviewer.runs/2\n"])
-def test_another_kind_of_file(path: Path, content: bytes) -> None:
-    assert "not a saved run of bertviewer, or of another version" in why(path, content)
+def test_other_files(path: Path, content: bytes) -> None:
+    assert "not a saved run of bertviewer, or of another version" in error_of(path, content)
 
 
-def test_a_file_that_is_cut_off_or_damaged(path: Path, sound: bytes) -> None:
-    assert "truncated" in why(path, sound[:-20])
-    assert "truncated" in why(path, MAGIC)
-    assert "corrupt" in why(path, MAGIC + b"\xff" * 50)
-    assert "truncated or too large" in why(path, MAGIC + zlib.compress(b"\xff" * 8 + b"{}"))
+def test_a_pipe_is_not_read(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(UserError):
+        read_runs(path)
 
 
-def test_a_small_file_that_unpacks_to_a_huge_one(
+def test_truncated_and_damaged_files(path: Path, sound: bytes) -> None:
+    assert "truncated" in error_of(path, sound[:-20])
+    assert "truncated" in error_of(path, MAGIC)
+    assert "corrupt" in error_of(path, MAGIC + b"\xff" * 50)
+    assert "truncated or too large" in error_of(path, MAGIC + zlib.compress(b"\xff" * 8 + b"{}"))
+
+
+def test_a_small_file_that_unpacks_to_a_large_one(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_format, "MAX_ARRAYS", 1_000_000)
     monkeypatch.setattr(file_format, "MAX_TEXT", 1_000_000)
-    assert "too large" in why(path, packed(b"{}", bytes(3_000_000)))
-    assert "too large" in why(path, packed(b" " * 1_500_000))
-
-
-def test_arrays_that_share_their_bytes(path: Path, sound: bytes) -> None:
-    """A small file could ask for the same array thousands of times."""
-    data, arrays = parts(sound)
-    data["run"]["hidden_states"] = data["run"]["hidden_states"][:1] * 200
-    data["run"]["token_norms"] = data["run"]["token_norms"][:1] * 200
-    data["run"]["state_paths"] = data["run"]["state_paths"][:1] * 200
-    assert "overlaps another" in why(path, packed(json.dumps(data).encode(), arrays))
-
-
-def test_more_tokens_or_states_than_any_model(path: Path, sound: bytes) -> None:
-    data, arrays = parts(sound)
-    run = data["run"]
-    run["tokens"] = run["tokens"][:1] * 10_001
-    run["token_norms"], run["hidden_states"], run["state_paths"] = [], [], []
-    assert "10,001 tokens" in why(path, packed(json.dumps(data).encode(), arrays))
-    run["tokens"] = run["tokens"][:1]
-    run["token_norms"] = [[1.0]] * 2_001
-    assert "2,001 hidden states" in why(path, packed(json.dumps(data).encode(), arrays))
-    # Few tokens and few states, and yet too many cosines.
-    run["tokens"], run["token_norms"] = run["tokens"] * 2_000, [[1.0] * 2_000] * 1_001
-    assert "too much" in why(path, packed(json.dumps(data).encode(), arrays))
+    assert "too large" in error_of(path, packed(b"{}", bytes(3_000_000)))
+    assert "too large" in error_of(path, packed(b" " * 1_500_000))
 
 
 def test_reading_can_be_cancelled(
@@ -114,33 +119,66 @@ def test_reading_can_be_cancelled(
     "text",
     [b"", b"[", b"\xff", b"NaN", b"[1e999, Infinity]", b"[" * 100_000, b"9" * 5000, b'"\\ud800"'],
 )
-def test_what_is_no_sensible_json(path: Path, text: bytes) -> None:
-    why(path, packed(text))
+def test_invalid_json(path: Path, text: bytes) -> None:
+    error_of(path, packed(text))
 
 
-def module(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = data["run"]["modules"][1]
+def test_sizes_that_are_too_large(
+    path: Path, changed: Callable[[Change], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(tokens: int, states: int) -> bytes:
+        def change(data: Data) -> None:
+            run = data["run"]
+            run["tokens"] = run["tokens"][:1] * tokens
+            run["token_norms"] = [[1.0] * tokens] * states
+            run["hidden_states"], run["state_paths"] = [], []
+
+        return changed(change)
+
+    assert "10,001 tokens" in error_of(path, of(10_001, 0))
+    assert "2,001 hidden states" in error_of(path, of(1, 2_001))
+    # Few tokens and few states, but too many cosines.
+    monkeypatch.setattr(run_file_module, "MAX_COSINES", 1_000)
+    assert "10 tokens in 11 hidden states, which is too much" in error_of(path, of(10, 11))
+
+
+def module(data: Data) -> Data:
+    """Return the first module that is called with tokens."""
+    found: Data = data["run"]["modules"][2]
     return found
 
 
-def statistics(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = module(data)["calls"][0]
+def statistics(data: Data) -> Data:
+    found: Data = module(data)["calls"][0]
     return found
 
 
-def token(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = data["run"]["tokens"][0]
+def token(data: Data) -> Data:
+    found: Data = data["run"]["tokens"][0]
     return found
 
 
-def state(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = data["run"]["hidden_states"][0]
+def state(data: Data) -> Data:
+    found: Data = data["run"]["hidden_states"][0]
     return found
 
 
-CALL = "$.run.modules[1].calls[0]"
+def repeated(data: Data) -> None:
+    """Use one array hundreds of times, as a small file could to fill the memory."""
+    for name in ("hidden_states", "token_norms", "state_paths"):
+        data["run"][name] = data["run"][name][:1] * 200
+
+
+def with_long_norms(data: Data) -> None:
+    """Let a module have more norms than there are tokens."""
+    place = state(data)
+    module(data)["token_norms"] = {**place, "shape": [place["shape"][0] * place["shape"][1]]}
+    data["run"]["hidden_states"], data["run"]["state_paths"] = [], []
+
+
+CALL = "$.run.modules[2].calls[0]"
 INFINITE = {"__float__": "Infinity"}
-CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+CHANGES: dict[str, Change] = {
     "unknown field `other`": lambda d: d.update(other=1),
     "missing required field `run`": lambda d: d.pop("run"),
     "'bertviewer.runs/9' - at `$.schema`": lambda d: d.update(schema="bertviewer.runs/9"),
@@ -156,15 +194,17 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "minimum or maximum is missing": lambda d: statistics(d).update(min=None),
     "minimum or maximum is out of range": lambda d: statistics(d).update(min=1e9, max=-1e9),
     "too many digits": lambda d: module(d).update(macs=10**20),
-    "`int` >= 0 - at `$.run.modules[1].macs`": lambda d: module(d).update(macs=-1),
-    "of length >= 1 - at `$.run.modules[1].calls`": lambda d: module(d).update(calls=[]),
+    "`int` >= 0 - at `$.run.modules[2].macs`": lambda d: module(d).update(macs=-1),
+    "of length >= 1 - at `$.run.modules[2].calls`": lambda d: module(d).update(calls=[]),
     "modules are duplicated": lambda d: module(d).update(path=""),
+    "a module's norms do not match its tokens": with_long_norms,
     "at `$.run.seconds_total`": lambda d: d["run"].update(seconds_total=INFINITE),
     "the token norms do not match its tokens": lambda d: d["run"]["token_norms"][0].pop(),
     "at `$.run.token_norms[0][0]`": lambda d: d["run"]["token_norms"][0].insert(0, -1.0),
     "hidden states are missing": lambda d: d["run"]["hidden_states"].pop(),
     "the hidden states do not match": lambda d: state(d).update(shape=[2, 2]),
     "does not lie inside the file": lambda d: state(d).update(at=10**12),
+    "an array overlaps another one": repeated,
     "not an array: Invalid enum value '|O8'": lambda d: state(d).update(dtype="|O8"),
     "at `$.shape[0]` - at `$.run.hidden_states[0]`": lambda d: state(d).update(shape=[-1]),
     "unknown kind": lambda d: d["run"]["source"].update(kind="<b>"),
@@ -175,32 +215,24 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("said", list(CHANGES))
-def test_data_that_cannot_be(path: Path, sound: bytes, said: str) -> None:
-    data, arrays = parts(sound)
-    CHANGES[said](data)
-    assert said in why(path, packed(json.dumps(data).encode(), arrays))
+@pytest.mark.parametrize("message", CHANGES)
+def test_impossible_data(path: Path, changed: Callable[[Change], bytes], message: str) -> None:
+    assert message in error_of(path, changed(CHANGES[message]))
 
 
-def test_code_of_a_configuration_is_left_out_and_absurd_sizes_are_refused(
-    path: Path, sound: bytes
-) -> None:
-    data, arrays = parts(sound)
-    data["model"]["config"]["auto_map"] = {"AutoModel": "evil.py--Evil"}
-    path.write_bytes(packed(json.dumps(data).encode(), arrays))
+def test_the_configuration_is_not_trusted(path: Path, changed: Callable[[Change], bytes]) -> None:
+    def open_changed(task: str = "base", **config: Any) -> None:
+        def change(data: Data) -> None:
+            data["model"]["task"] = task
+            data["model"]["config"] |= config
+
+        path.write_bytes(changed(change))
+
+    open_changed(auto_map={"AutoModel": "evil.py--Evil"})
     assert "auto_map" not in read_saved_model(path)[0]
-    data["model"]["config"]["num_hidden_layers"] = 10**9
-    path.write_bytes(packed(json.dumps(data).encode(), arrays))
+    open_changed(num_hidden_layers=10**9)
     with pytest.raises(UserError, match="num_hidden_layers"):
         open_model(parse_source(str(path)))
-    data["model"]["task"] = "../x"
-    data["model"]["config"]["num_hidden_layers"] = 6
-    path.write_bytes(packed(json.dumps(data).encode(), arrays))
+    open_changed(task="../x")
     with pytest.raises(UserError, match="task"):
         open_model(parse_source(str(path)))
-
-
-def test_a_pipe_is_not_read(path: Path) -> None:
-    os.mkfifo(path)
-    with pytest.raises(UserError):
-        read_runs(path)

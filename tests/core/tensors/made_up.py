@@ -1,4 +1,4 @@
-"""Tensors that tests make: in memory, and in a file."""
+"""Values of tensors in memory and in files that tests have written."""
 
 import json
 from pathlib import Path
@@ -13,19 +13,19 @@ from bertviewer.core.tensors.values import Origin, TensorValues, memory_values
 
 
 def in_memory(values: ArrayLike, name: str = "made.up") -> TensorValues:
-    """Return an array as a tensor's values."""
+    """Return the values of a tensor with the elements of an array."""
     array = np.asarray(values)
     elements = array.reshape(matrix_shape(array.shape))
     return memory_values(name, array.shape, str(array.dtype), Origin("drawn"), elements)
 
 
 def matrix(values: ArrayLike) -> Matrix:
-    """Return an array of at most two dimensions as what is looked at."""
+    """Return an array of at most two dimensions as a matrix."""
     return Matrix(in_memory(values))
 
 
 def stored_in(file: Path) -> dict[str, StoredTensor]:
-    """Return the tensors of a safetensors file that a test has written itself."""
+    """Return the tensors of a safetensors file."""
     with file.open("rb") as opened:
         size = int.from_bytes(opened.read(8), "little")
         header = json.loads(opened.read(size))

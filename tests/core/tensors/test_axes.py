@@ -1,19 +1,32 @@
-"""Token axes of tensors, rows of module outputs, and the token index."""
+"""Which dimensions of a run's tensors are tokens, and the search among tokens."""
 
 import pytest
 
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.tensors.axes import TokenIndex, token_axes, tokens_of_rows
-from tests.core.formulas.formula_models import TINY
-from tests.core.replay.model_runs import known, opened
+from tests.core.replay.model_runs import Opened, known, opened
 
-TOKENS = 9
-WIDTH = 24
+TOKENS, WIDTH = 9, 24
+AS_MANY = Sentence(" ".join(["cat"] * WIDTH))
+"""As many tokens as features."""
 
 
-def kinds(family: str, path: str, shape: tuple[int, ...], **more: str) -> tuple[str, str]:
-    it = known(family)
-    name, dtype = more.get("name", "output"), more.get("dtype", "float32")
+@pytest.fixture(scope="module")
+def square() -> Opened:
+    it = opened("bert", sentence=AS_MANY)
+    assert len(it.run.tokens) == WIDTH
+    return it
+
+
+@pytest.fixture(scope="module")
+def pair() -> Opened:
+    """Return a run with as many tokens in the encoder as in the decoder: only names differ."""
+    return opened("t5", sentence=Sentence("one two three four", "five six seven eight"))
+
+
+def kinds(
+    it: Opened, path: str, name: str, shape: tuple[int, ...], dtype: str = "float32"
+) -> tuple[str, str]:
     rows, columns = token_axes(it.run, it.model.architecture, path, name, shape, dtype)
     return rows.kind, columns.kind
 
@@ -34,30 +47,16 @@ def kinds(family: str, path: str, shape: tuple[int, ...], **more: str) -> tuple[
         ((), "float32", ("", "")),
     ],
 )
-def test_of_one_sentence(shape: tuple[int, ...], dtype: str, expected: tuple[str, str]) -> None:
-    assert kinds("bert", "encoder.layer.0", shape, dtype=dtype) == expected
+def test_axes_of_one_stack(shape: tuple[int, ...], dtype: str, expected: tuple[str, str]) -> None:
+    assert kinds(known("bert"), "encoder.layer.0", "output", shape, dtype) == expected
 
 
-def test_as_many_tokens_as_features_are_no_columns() -> None:
-    sentence = Sentence(" ".join(["cat"] * WIDTH))
-    it = opened("bert", sentence=sentence)
-    assert len(it.run.tokens) == WIDTH
-    found = token_axes(it.run, it.model.architecture, "pooler", "output", (1, 24, 24), "float32")
-    assert [axis.kind for axis in found] == ["token", "feature"]
-    found = token_axes(it.run, it.model.architecture, "pooler", "output", (1, 24), "float32")
-    assert found[1].kind == "feature"
-    found = token_axes(it.run, it.model.architecture, "", "input_ids", (1, 24), "int64")
-    assert found[1].kind == "token"
+def test_axes_with_as_many_tokens_as_features(square: Opened) -> None:
+    assert kinds(square, "pooler", "output", (1, 24, 24)) == ("token", "feature")
+    assert kinds(square, "pooler", "output", (1, 24)) == ("", "feature")
+    assert kinds(square, "", "input_ids", (1, 24), "int64") == ("", "token")
 
 
-def names(sentence: Sentence, path: str, name: str, shape: tuple[int, ...]) -> list[str]:
-    it = opened("t5", sentence=sentence)
-    axes = token_axes(it.run, it.model.architecture, path, name, shape, "float32")
-    return [" ".join(axis.names.names) for axis in axes]
-
-
-SAME = Sentence("one two three four", "five six seven eight")
-"""As many tokens on both sides: only names tell them apart."""
 FIRST, SECOND = "one two three four </s>", "five six seven eight </s>"
 CROSS = "decoder.block.0.layer.1.EncDecAttention"
 
@@ -79,43 +78,41 @@ CROSS = "decoder.block.0.layer.1.EncDecAttention"
         ("", "input_ids", (1, 5), "", FIRST),
     ],
 )
-def test_of_an_encoder_and_a_decoder(
-    path: str, name: str, shape: tuple[int, ...], rows: str, columns: str
+def test_tokens_of_an_encoder_and_a_decoder(  # noqa: PLR0917
+    path: str, name: str, shape: tuple[int, ...], rows: str, columns: str, pair: Opened
 ) -> None:
-    assert names(SAME, path, name, shape) == [rows, columns]
+    axes = token_axes(pair.run, pair.model.architecture, path, name, shape, "float32")
+    assert [" ".join(axis.names.names) for axis in axes] == [rows, columns]
 
 
-def test_one_stack_has_all_tokens() -> None:
-    run = known("bert").run
-    count = len(run.tokens)
-    for path in ("encoder.layer.0", "encoder.layer.1.attention.self.key", "embeddings"):
-        assert tokens_of_rows(run, path, count) == range(count)
-    assert tokens_of_rows(run, "encoder.layer.0", 3) is None
+def test_rows_of_one_stack_are_all_tokens(square: Opened) -> None:
+    for it in (known("bert"), square):
+        count = len(it.run.tokens)
+        for path in ("encoder.layer.0", "encoder.layer.1.attention.self.key", "embeddings"):
+            assert tokens_of_rows(it.run, path, count) == range(count)
+        assert tokens_of_rows(it.run, "encoder.layer.0", 3) is None
 
 
 @pytest.mark.parametrize("texts", [("the cat sat", "on"), ("the cat", "and so")])
 @pytest.mark.parametrize(
-    ("family", "paths"),
+    ("family", "layer", "query", "key"),
     [
-        ("bart", ("layers.0", "layers.1.encoder_attn.q_proj", "layers.1.encoder_attn.k_proj")),
-        (
-            "t5",
-            ("block.1", "block.1.layer.1.EncDecAttention.q", "block.1.layer.1.EncDecAttention.v"),
-        ),
+        ("bart", "layers.0", "layers.1.encoder_attn.q_proj", "layers.1.encoder_attn.k_proj"),
+        ("t5", "block.1", f"{CROSS[8:]}.q", f"{CROSS[8:]}.v"),
     ],
 )
-def test_each_stack_has_its_own(texts: tuple[str, str], family: str, paths: list[str]) -> None:
+def test_rows_of_an_encoder_and_a_decoder(
+    texts: tuple[str, str], family: str, layer: str, query: str, key: str
+) -> None:
     run = opened(family, sentence=Sentence(*texts)).run
     split = sum(token.segment == 0 for token in run.tokens)
     encoder, decoder = range(split), range(split, len(run.tokens))
     assert (len(encoder) == len(decoder)) == (texts[1] == "and so")
-    layer, query, key = paths
     for path, tokens in (
         (f"encoder.{layer}", encoder),
         (f"decoder.{layer}", decoder),
         (f"decoder.{query}", decoder),
-        # What the decoder looks at are the encoder's tokens.
-        (f"decoder.{key}", encoder),
+        (f"decoder.{key}", encoder),  # the decoder attends to the encoder's tokens
     ):
         activation = run.activation(path)
         assert activation is not None
@@ -124,23 +121,12 @@ def test_each_stack_has_its_own(texts: tuple[str, str], family: str, paths: list
     assert tokens_of_rows(run, layer, 77) is None
 
 
-SQUEEZE = {
-    **TINY["bert"],
-    "hidden_size": 24,
-    "embedding_size": 24,
-    "num_attention_heads": 4,
-    **{f"{part}_groups": 1 for part in ("q", "k", "v", "post_attention", "intermediate", "output")},
-}
-
-
 @pytest.mark.parametrize("words", [5, 24, 40])
-def test_features_are_no_tokens_however_many_there_are(
-    words: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # SqueezeBERT's layers give [1, D, S], here with 24 features, or 40 in the middle.
-    monkeypatch.setitem(TINY, "squeezebert", {**SQUEEZE, "max_position_embeddings": 50})
-    it = opened("squeezebert", sentence=Sentence(" ".join(["cat"] * words)))
-    run, count = it.run, len(it.run.tokens)
+def test_rows_that_are_features(words: int) -> None:
+    """SqueezeBERT's layers return [1, D, S], here with 24 features, or 40 in the middle."""
+    sentence = Sentence(" ".join(["cat"] * words))
+    run = opened("squeezebert", sentence=sentence, max_position_embeddings=50).run
+    count = len(run.tokens)
     assert run.state_paths[1:] == (("encoder.layers.0",), ("encoder.layers.1",))
     for path in ("encoder.layers.0", "encoder.layers.1.attention.key"):
         activation = run.activation(path)
@@ -152,32 +138,21 @@ def test_features_are_no_tokens_however_many_there_are(
         assert tokens_of_rows(run, path, count) == range(count)
 
 
-def test_as_many_tokens_as_features_are_tokens() -> None:
-    run = opened("bert", sentence=Sentence(" ".join(["cat"] * 24))).run
-    assert run.modules[0].output_shape == (1, 24, 24)
-    for path in ("embeddings", "encoder.layer.0", "encoder.layer.1.attention.self.key"):
-        assert tokens_of_rows(run, path, 24) == range(24)
-
-
 INDEX = TokenIndex(["[PAD]", "the", "The", "then", "##the", "Ġthe", "bank", "##s", "them", "the"])
 
 
-def test_a_token_is_found_by_its_text() -> None:
-    assert INDEX.find("the") == 1
-    assert INDEX.find("The") == 2
-    assert INDEX.find("##s") == 7
-    assert INDEX.find("Ġthe") == 5
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("the", 1), ("The", 2), ("##s", 7), ("Ġthe", 5)),  # the whole token
+        *(("ban", 6), ("BANK", 6), ("s", 7), ("xyz", None), ("", None)),  # its beginning
+    ],
+)
+def test_finding_a_token(text: str, number: int | None) -> None:
+    assert INDEX.find(text) == number
 
 
-def test_or_by_how_it_begins() -> None:
-    assert INDEX.find("ban") == 6
-    assert INDEX.find("BANK") == 6
-    assert INDEX.find("s") == 7
-    assert INDEX.find("xyz") is None
-    assert INDEX.find("") is None
-
-
-def test_tokens_that_begin_alike_are_offered_the_shortest_first() -> None:
+def test_tokens_with_a_prefix_are_sorted_by_length() -> None:
     assert INDEX.starting("the", 20) == (1, 2, 4, 5, 9, 8, 3)
     assert INDEX.starting("THE", 2) == (1, 2)
     assert INDEX.starting("[p", 9) == (0,)

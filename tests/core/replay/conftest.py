@@ -1,5 +1,0 @@
-"""Run these tests in one thread: synchronizing small products costs more than they take."""
-
-from tests.core.checks.conftest import _one_thread
-
-__all__ = ["_one_thread"]
