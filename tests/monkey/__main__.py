@@ -229,20 +229,11 @@ class Monkey:
 
 def _folders(folder: Path) -> Iterator[str]:
     """Write small models, intact and damaged, and return their names."""
-    from bertviewer.core.building.backend import torch, transformers
+    from tests.conftest import write_tiny_bert
 
-    config = transformers.BertConfig(
-        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=64,
-    )  # fmt: skip
-    torch.manual_seed(7)
     tiny = folder / "tiny"
-    transformers.BertModel(config).save_pretrained(tiny)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
-    words += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-    words += [f"[unused{number}]" for number in range(200 - len(words))]
-    (tiny / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    (tiny / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    tiny.mkdir()
+    write_tiny_bert(tiny)
     alone, broken = folder / "structure-alone", folder / "broken"
     alone.mkdir()
     shutil.copy(tiny / "config.json", alone)

@@ -1,7 +1,7 @@
 """Pictures to take, as plain data."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from msgspec import Struct
 
@@ -10,7 +10,21 @@ if TYPE_CHECKING:
 
 Step = Callable[["Guide"], None]
 """An action of the user, or an event."""
+P = ParamSpec("P")
 Size = tuple[int, int]
+
+
+def step(do: "Callable[Concatenate[Guide, P], object]") -> Callable[P, Step]:
+    """Decorate a function of a guide and other arguments: called with these, it returns a step."""
+
+    def make(*arguments: P.args, **named: P.kwargs) -> Step:
+        def run(guide: "Guide") -> None:
+            do(guide, *arguments, **named)
+
+        return run
+
+    return make
+
 
 USUAL: Size = (1440, 900)
 BOTH = ("light", "dark")

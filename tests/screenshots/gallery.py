@@ -6,8 +6,6 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.ui.run.run_view import EXPLAINED
 from tests.screenshots import models
 from tests.screenshots.chapter import USUAL, Chapter, Picture
-from tests.screenshots.interrupted import failing, going_on, held, on_a_full_disk
-from tests.screenshots.reporting import exported, paged, picked, reported
 from tests.screenshots.steps import (
     asked,
     at,
@@ -16,15 +14,23 @@ from tests.screenshots.steps import (
     compared_with,
     comparing,
     does,
+    exported,
+    failing,
+    going_on,
     headed,
+    held,
     item_of,
     keys_in,
     listed,
     made,
     menu_of,
     named,
+    on_a_full_disk,
     opened,
+    paged,
+    picked,
     ran,
+    reported,
     right_clicked,
     shown,
     tab_of,
