@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.table import csv_text
 
@@ -27,6 +28,8 @@ def _chart(chart: Any) -> str:
             lines += [f"    {name} {n}: {_shown(each)}" for n, each in enumerate(value)]
         else:
             lines.append(f"    {name}: {_shown(value)}")
+    if isinstance(chart, GridChart) and chart.values.size:
+        lines.append(f"    first cell: {chart.text(0, 0)}")
     if hasattr(chart, "table"):
         lines += [f"    | {line}" for line in csv_text(chart).splitlines()]
     return "\n".join(lines) + "\n"

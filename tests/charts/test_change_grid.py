@@ -1,73 +1,37 @@
 """Grids of the changes of tensors between two models."""
 
-import numpy as np
-import pytest
 from msgspec.structs import replace
 
-from bertviewer.charts.change_grid import change_grid, tensor_cells
+from bertviewer.charts.change_grid import ChangeMeasure, change_grid, tensor_cells
 from bertviewer.charts.selection_key import SelectionKey
-from bertviewer.core.comparison.comparison import Change, Comparison, compare_architectures
+from bertviewer.core.comparison.comparison import Change, compare_architectures
+from tests.charts.described import Golden, described
 from tests.core.opened import plain
+from tests.core.walkthrough.small_walkthroughs import small
 
-QUERY = "encoder.layer.3.attention.self.query.weight"
+SELF = "encoder.layer.1.attention.self"
 SAME = Change(8, 8, 0.0, 0.0, 0.0, 1.0)
+CHANGES = {
+    "key.weight": Change(2, 8, 0.5, 0.25, 0.125, 0.75),
+    "value.bias": Change(0, 8, 0.5, 0.25, None, None),  # from zeros
+}
 
 
-def compared(right: str = "bert-base-uncased", **changes: Change) -> Comparison:
-    """Return a comparison in which only tensors with these ends of names have changed."""
-    found = compare_architectures(plain("bert-base-uncased"), plain(right))
-    ends = {end.replace("_dot_", "."): change for end, change in changes.items()}
-    tensors = tuple(
-        replace(
-            tensor,
-            change=next((each for end, each in ends.items() if tensor.name.endswith(end)), SAME),
-        )
+def test_a_grid_of_all_changes(golden: Golden) -> None:
+    found = compare_architectures(small("bert"), small("bert"))
+    tensors = [
+        replace(tensor, change=CHANGES.get(".".join(tensor.name.split(".")[-2:]), SAME))
         for tensor in found.tensors
-    )
-    return replace(found, tensors=tensors)
-
-
-def test_rows_are_layers_and_other_modules() -> None:
-    grid = change_grid(compared())
-    assert grid.rows == ("embeddings", *(f"layer {n}" for n in range(12)), "pooler")
-    assert grid.columns[5:8] == ("query.weight", "query.bias", "key.weight")
-    assert len(grid.notes) == 199
-    assert np.isnan(grid.values).all()
-    assert grid.signs == (("=", "identical"),)
-
-
-def test_a_cell_describes_its_tensor_and_selects_its_module() -> None:
-    grid = change_grid(compared(query_dot_weight=Change(2, 8, 0.5, 0.25, 0.125, 0.75)))
-    row, column = next(cell for cell, note in grid.notes.items() if note.name == QUERY)
-    assert grid.values[row, column] == 0.125
-    assert grid.key(row, column) == SelectionKey("encoder.layer.3.attention.self.query")
-    told = grid.text(row, column).splitlines()
-    assert told[0] == QUERY
-    assert told[2:] == [
-        "‖Δ‖ / ‖left‖ = 0.125",
-        "max |Δ| = 0.5",
-        "RMS Δ = 0.25",
-        "1 − cosine = 0.25",
-        "6 of 8 elements changed",
     ]
-    assert grid.chosen(SelectionKey("encoder.layer.3.attention.self.query")) == (
-        (row,),
-        (column, column + 1),
-    )
-    header, rows = grid.table()
-    assert rows[row][column + 1 : column + 3] == (0.125, "identical")
-    assert rows[0][column + 1] is None  # the embeddings have no query
-    assert header[0] == "Module × Tensor: ‖Δ‖ / ‖left‖"
-    assert grid.scale_title == "‖Δ‖ / ‖left‖ (log scale)"
-    assert header[column + 1] == "attention.self.query.weight"
-    assert change_grid(compared(), has_keys=False).key(row, column) == SelectionKey()
-
-
-@pytest.mark.parametrize(("measure", "value"), [("max", 0.5), ("rms", 0.25), ("cosine", 0.25)])
-def test_other_measures(measure: str, value: float) -> None:
-    found = compared(query_dot_weight=Change(2, 8, 0.5, 0.25, 0.125, 0.75))
-    grid = change_grid(found, measure)  # type: ignore[arg-type]
-    assert np.nanmin(grid.values) == np.nanmax(grid.values) == value
+    found = replace(found, tensors=tuple(tensors))
+    grid = change_grid(found)
+    measures: tuple[ChangeMeasure, ...] = ("max", "rms", "cosine")
+    others = {name: change_grid(found, name).text(1, 7) for name in measures}
+    golden("charts/changes.txt", described({"changes": grid} | others))
+    column = next(n for n, name in enumerate(grid.columns) if name == "key.weight")
+    assert grid.key(2, column) == SelectionKey(f"{SELF}.key")
+    assert grid.chosen(SelectionKey(f"{SELF}.key")) == ((2,), (column, column + 1))
+    assert change_grid(found, has_keys=False).key(2, column) == SelectionKey()
 
 
 def test_tensors_that_cannot_be_compared_have_a_sign() -> None:
@@ -78,11 +42,6 @@ def test_tensors_that_cannot_be_compared_have_a_sign() -> None:
     assert words == {"≠": "different shape", "R": "only on the right"}
     # Layers that only one has stand with the others.
     assert grid.rows[-2:] == ("layer 23", "pooler")
-
-
-def test_a_change_from_zeros_has_no_relative_value() -> None:
-    grid = change_grid(compared(query_dot_bias=Change(0, 8, 0.5, 0.25, None, None)))
-    assert grid.signs == (("=", "identical"), ("–", "changed, not measurable"))
 
 
 def test_rows_of_two_stacks() -> None:

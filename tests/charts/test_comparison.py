@@ -72,25 +72,34 @@ def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
     return GridChart(array, rows, columns, value_title="‖h‖", is_signed=is_signed)
 
 
-def test_difference_of_aligned_rows_and_columns() -> None:
-    a = grid([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    b = grid([[10.0, 20.0], [40.0, 50.0]])
-    found = grid_difference(b, a, [(0, 1), (2, 0)])
-    assert found.values.tolist() == [[7.0, 19.0], [34.0, 46.0]]
-    assert found.is_signed
-    assert found.columns == b.columns
-    assert found.value_title == "‖h‖, B − A"
-    # Without a partner there is no difference.
-    a, b = grid([[1.0, 2.0]]), grid([[1.0, 2.0], [3.0, 4.0]])
-    found = grid_difference(b, a, [(1, 0)])
-    assert str(np.asarray(found.values).tolist()) == "[[-1.0, nan], [nan, nan]]"
-    assert np.isnan(grid_difference(b, a, []).values).all()
-    a, pairs = grid([[1.0, 2.0], [3.0, 4.0]]), [(0, 0), (1, 2)]
-    b = grid([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 8.0]])
-    values = grid_difference(b, a, pairs, pairs).values
-    assert values[np.ix_([0, 2], [0, 2])].tolist() == [[0.0, 0.0], [0.0, 4.0]]
-    assert np.isnan(values[1]).all()
-    assert np.isnan(values[:, 1]).all()
+def heads(values: list[list[list[float]]]) -> HeadsChart:
+    array = np.array(values, dtype=np.float32)
+    queries, keys = (tuple(map(str, range(size))) for size in array.shape[1:])
+    captions = tuple(f"H {head}" for head in range(len(array)))
+    return HeadsChart(array, captions, queries, keys, "Attention", levels=(0.0, array.max()))
+
+
+def test_grids_and_heads_of_two_runs(golden: Golden) -> None:
+    a, b = grid([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), grid([[10.0, 20.0], [40.0, 50.0]])
+    square = grid([[1.0, 2.0], [3.0, 4.0]])
+    pairs = [(0, 0), (1, 2)]
+    larger = grid([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 8.0]])
+    heads_a = heads([[[0.25, 0.75], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]])
+    heads_b = heads([[[0.5, 0.25, 0.25]], [[0.125, 0.125, 0.75]]])
+    one, two = heads([[[1.0]]]), heads([[[0.5, 0.5]], [[1.0, 0.0]]])
+    charts = {
+        "columns": grid_difference(b, a, [(0, 1), (2, 0)]),
+        "a column and row without a partner": grid_difference(square, grid([[1.0, 2.0]]), [(1, 0)]),
+        "no pairs": grid_difference(square, square, []),
+        "rows and columns": grid_difference(larger, square, pairs, pairs),
+        # A's second query is B's only one, A's first key is B's last one. A head that changed
+        # much leaves the others their range.
+        "heads": heads_difference(heads_b, heads_a, [(1, 0)], [(0, 2), (1, 0)]),
+        "heads without queries": heads_difference(two, one, [], [(0, 0)]),
+        "more heads": heads_difference(two, one, [(0, 0)], [(0, 0)]),
+    }
+    golden("charts/grids of two runs.txt", described(charts))
+    assert charts["heads"].text(0, 0, 2) == "head 0, query 0 → key 2: −0.75"
 
 
 def test_differences_are_in_double_precision_and_finite() -> None:
@@ -104,32 +113,6 @@ def test_differences_are_in_double_precision_and_finite() -> None:
     difference = grid_difference(b, a, [(n, n) for n in range(3)]).values[0]
     assert np.isfinite(difference).tolist() == [False, False, True]
     assert difference[2] == 2
-
-
-def heads(values: list[list[list[float]]]) -> HeadsChart:
-    array = np.array(values, dtype=np.float32)
-    queries, keys = (tuple(map(str, range(size))) for size in array.shape[1:])
-    captions = tuple(f"H {head}" for head in range(len(array)))
-    return HeadsChart(array, captions, queries, keys, "Attention", levels=(0.0, array.max()))
-
-
-def test_difference_of_heads() -> None:
-    a = heads([[[0.25, 0.75], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]])
-    b = heads([[[0.5, 0.25, 0.25]], [[0.125, 0.125, 0.75]]])
-    # A's second query is B's only one, A's first key is B's last one.
-    found = heads_difference(b, a, [(1, 0)], [(0, 2), (1, 0)])
-    assert str(np.asarray(found.values).tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
-    assert found.is_signed
-    # A head that changed much leaves the others their range.
-    assert found.head_levels == ((-0.75, 0.75), (-0.875, 0.875))
-    assert found.captions == ("±0.75", "±0.88")
-    assert found.value_title == "Attention, B − A"
-    assert (found.queries, found.keys) == (b.queries, b.keys)
-    assert found.text(0, 0, 2) == "head 0, query 0 → key 2: −0.75"
-    a, b = heads([[[1.0]]]), heads([[[0.5, 0.5]], [[1.0, 0.0]]])
-    assert np.isnan(np.asarray(heads_difference(b, a, [], [(0, 0)]).values)).all()
-    without = np.asarray(heads_difference(b, a, [(0, 0)], [(0, 0)]).values)
-    assert str(without.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"  # A has no second head
 
 
 def test_grids_side_by_side_have_one_range() -> None:

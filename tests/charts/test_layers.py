@@ -1,6 +1,6 @@
 """Charts of statistics layer by layer, of all tokens and of classes of tokens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -137,7 +137,7 @@ def test_missing_values_are_gaps() -> None:
 
 
 def test_layers_with_values_that_are_not_finite() -> None:
-    def found(family: str, *paths: str) -> dict[str, list[int]]:
+    def found(family: str, *paths: str) -> dict[str, Sequence[int]]:
         run = with_calls(family, *paths)
         return dict(not_finite(run, layer_series(known(family).model.architecture, run)))
 

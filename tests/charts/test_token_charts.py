@@ -30,7 +30,8 @@ from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.replay.outputs import call_statistics
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, Token
 from bertviewer.core.schema.statistics import NO_ELEMENTS
-from tests.charts.runs import NORMS, make_run
+from tests.charts.described import Golden, described
+from tests.charts.runs import make_run
 from tests.charts.test_layers import outputs
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 from tests.core.replay.model_runs import known
@@ -49,56 +50,62 @@ def two_segments(run: ActivationRun) -> ActivationRun:
     return replace(run, tokens=(*run.tokens[:2], Token(7, "[SEP]", 1)))
 
 
-# Norms of hidden states.
+def states(*paths: tuple[str, ...]) -> ActivationRun:
+    """Return a run whose states are outputs of these modules, one for each stack."""
+    return replace(make_run(), state_paths=paths)
 
 
-def test_norms_are_those_of_the_run() -> None:
-    chart = norms_chart(make_run())
-    assert np.array_equal(chart.values, np.array(NORMS))
-    assert chart.rows == ("emb", "0", "1")
-    assert chart.row_names == ("embeddings", "layer 0", "layer 1")
-    assert chart.columns == ("[CLS]", "it's", "[SEP]")
-    assert (chart.x_title, chart.y_title, chart.value_title) == ("Token", "Layer", "Norm")
-    assert not chart.is_signed
-    missing = norms_chart(make_run(norms=((None, 1.0, 2.0),)))
-    assert np.isnan(missing.values[0, 0])
-    assert missing.values[0, 1:].tolist() == [1.0, 2.0]
-    assert norms_chart(make_run(norms=())).values.size == 0
-    assert norms_chart(make_run((), ())).values.size == 0
+ENCODER = (("embeddings",), ("layer.0",), ("layer.1",))
+BOTH = tuple((f"encoder.{n}", f"decoder.{n}") for n in range(3))
 
 
-def test_rows_select_the_modules_of_the_stack_of_a_token() -> None:
-    assert norms_chart(make_run()).key(2, 1) == SelectionKey(token=1)
-    one = (("embeddings",), ("layer.0",), ("layer.1",))
-    two = tuple((f"encoder.{n}", f"decoder.{n}") for n in range(3))
-    for paths, modules in (
-        (one, ("layer.1", "layer.1", "layer.1")),  # an encoder reads both segments
-        (two, ("encoder.2", "encoder.2", "decoder.2")),
-    ):
-        chart = norms_chart(two_segments(replace(make_run(), state_paths=paths)))
-        keys = [chart.key(2, column) for column in range(3)]
-        assert keys == [SelectionKey(path, token=n) for n, path in enumerate(modules)]
-        assert (chart.row_starts, chart.column_starts) == ((), (2,))
-    plain = norms_chart(replace(make_run(), state_paths=one))
-    assert (plain.split, plain.column_starts) == (None, ())
-    assert plain.table() == norms_chart(two_segments(make_run())).table()
+def test_charts_of_made_runs(golden: Golden) -> None:
+    pair = tokens_of("x", "y", segments="01")
+    made = replace(
+        run_of(pair, np.eye(2), np.eye(2), np.eye(2)),
+        state_paths=(("embed",), ("", ""), ("encoder.1", "decoder.1")),
+    )
+    normed = replace(made, state_paths=(("embed",), ("", ""), ("ln_f", "ln_f")))
+    gone = [np.nan, np.nan]
+    shorter = run_of(tokens_of("x", "y"), np.eye(2), [gone, [3.0, 4.0]], [gone, [0.0, 5.0]])
+    # A zero vector has no direction.
+    three = run_of(tokens_of("x", "y", "z"), [[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    x, y = TracedToken(0, "x", 0), TracedToken(1, "y", 1)
+    charts = {
+        "norms": norms_chart(states(*ENCODER)),
+        "norms with gaps": norms_chart(make_run(norms=((None, 1.0, 2.0),))),
+        "no norms": norms_chart(make_run(norms=())),
+        "no tokens": norms_chart(make_run((), ())),
+        "norms of a right-to-left word": norms_chart(make_run(("[CLS]", "##م", "[SEP]"))),
+        # An encoder reads both segments; a decoder has its own states.
+        "norms of two segments": norms_chart(two_segments(states(*ENCODER))),
+        "norms of two stacks": norms_chart(two_segments(states(*BOTH))),
+        "norms after a norm": norms_chart(states((), (), ("ln_f",))),
+        "keys of a first token": state_keys(made, 0),
+        "path of a token of a second stack": path_charts(made, (y,)).to_before,
+        "path up to a norm": path_charts(normed, (x,)).to_start,
+        "norms of a shorter stack": path_charts(shorter, (x, y)).norms,
+        "path of a shorter stack": path_charts(shorter, (x, y)).to_before,
+        "similarities": similarity_chart(three, 0),
+        "similarities with close colours": similarity_chart(three, 0, is_whole=False),
+        "similarities of two segments": similarity_chart(made, 1),
+        "similarity of two tokens": pair_chart(made, 1, 0, "x – y"),
+        "similarity up to a norm": pair_chart(normed, 0, 1, ""),
+    }
+    golden("charts/tokens.txt", described(charts))
 
 
 def test_names_of_states_say_that_they_are_after_a_norm() -> None:
     def names(*paths: tuple[str, ...]) -> tuple[str, ...]:
-        return names_of_states(replace(make_run(), state_paths=paths))
+        return names_of_states(states(*paths))
 
     plain = ("embeddings", "layer 0", "layer 1")
     assert names(("wte",), ("h.0",), ("ln_f",)) == (*plain[:2], "layer 1, after ln_f")
     both = names(("a", "b"), ("a.0", "b.0"), ("encoder.norm", "decoder.norm"))
     assert both[-1] == "layer 1, after norm"
     # Layers, one layer for all states, and states of unknown modules.
-    for paths in (
-        (("embeddings",), ("layer.0",), ("layer.1",)),
-        (("embeddings",), ("layers.0.a",), ("layers.0.a",)),
-        (("",), ("",), ("",)),
-        (),
-    ):
+    shared = (("embeddings",), ("layers.0.a",), ("layers.0.a",))
+    for paths in (ENCODER, shared, (("",), ("",), ("",)), ()):
         assert names(*paths) == plain
     assert names_of_states(make_run(norms=())) == ()
     # A module that contains the only layer is no norm.
@@ -106,23 +113,11 @@ def test_names_of_states_say_that_they_are_after_a_norm() -> None:
     run = make_run(norms=((1.0,) * 3,) * 2)
     run = replace(run, modules=(layer,), state_paths=(("embeddings",), ("encoder",)))
     assert names_of_states(run) == ("embeddings", "layer 0")
-
-
-def test_labels_of_states_are_short() -> None:
-    normed = replace(make_run(), state_paths=((), (), ("ln_f",)))
-    assert state_ticks(normed) == ("emb", "0", "1, after ln_f")
-    assert norms_chart(normed).rows == axis_labels(normed) == ("emb", "0", "1+ln_f")
-    long = replace(make_run(), state_paths=((), (), ("final_layer_norm",)))
+    # Labels of axes are short.
+    long = states((), (), ("final_layer_norm",))
     assert axis_labels(long)[-1] == "1+norm"
-    assert (norm_after(normed), norm_after(make_run())) == ("ln_f", "")
-
-
-def test_right_to_left_names_are_isolated() -> None:
-    chart = norms_chart(make_run(("[CLS]", "##م", "[SEP]")))
-    assert chart.text(1, 1).startswith("layer 0, \u2066##م\u2069 (token 1): ")
-    assert chart.columns[1] == "##م"
-    names = (f"{text} (token {n})" for n, text in enumerate(chart.columns))
-    assert chart.table()[0] == ("Layer × Token: Norm", *names)
+    assert state_ticks(long)[-1] == "1, after final_layer_norm"
+    assert (norm_after(long), norm_after(make_run())) == ("final_layer_norm", "")
 
 
 # Norms of parts of layers, against a plain forward pass.
@@ -212,32 +207,6 @@ def test_paths_of_two_tokens() -> None:
         assert (chart.x_title, chart.y_title, chart.bounds) == ("Layer", title, limits)
 
 
-def test_points_of_paths_select_module_and_token() -> None:
-    run = run_of(tokens_of("x", "y", segments="01"), np.eye(2), np.eye(2), np.eye(2))
-    paths = (("embed",), ("", ""), ("encoder.1", "decoder.1"))
-    run = replace(run, state_paths=paths)
-    first = (SelectionKey("embed", 0), SelectionKey(token=0), SelectionKey("encoder.1", 0))
-    second = (SelectionKey("embed", 1), SelectionKey(token=1), SelectionKey("decoder.1", 1))
-    assert state_keys(run, 0) == first
-    charts = path_charts(run, (TracedToken(1, "y", 0),))
-    assert charts.norms.names == charts.norms.ticks
-    assert charts.norms.lines[0].keys == charts.to_before.lines[0].keys == second
-    normed = replace(run, state_paths=(*paths[:2], ("ln_f", "ln_f")))
-    chart = path_charts(normed, (TracedToken(0, "x", 0),)).to_start
-    assert chart.names == ("emb", "0", "1, after ln_f")
-    assert chart.ticks == ("emb", "0", "1+ln_f")
-
-
-def test_paths_have_gaps_where_a_stack_is_shorter() -> None:
-    gone = [np.nan, np.nan]
-    run = run_of(tokens_of("x", "y"), np.eye(2), [gone, [3.0, 4.0]], [gone, [0.0, 5.0]])
-    charts = path_charts(run, (TracedToken(0, "x", 0), TracedToken(1, "y", 1)))
-    assert [line.values for line in charts.norms.lines] == [(1.0, None, None), (1.0, 5.0, 5.0)]
-    gaps, values = (line.values for line in charts.to_before.lines)
-    assert gaps == (None, None, None)
-    assert values[1:] == pytest.approx((0.8, 0.8))
-
-
 # Similarities.
 
 
@@ -248,26 +217,8 @@ def test_cosines_of_all_pairs_of_tokens(state: int) -> None:
     expected = np.array([[plain_cosine(one, other) for other in vectors] for one in vectors])
     assert chart.values == pytest.approx(expected, abs=1e-12)
     assert np.diagonal(chart.values).tolist() == [1.0] * 8
-    assert chart.rows == chart.columns
-    assert chart.text(0, 2) == f"[CLS] (token 0), cat (token 2): {expected[0, 2]:.7g}"
-    assert chart.is_top_down
-    assert chart.key(1, 5) == SelectionKey(token=5)
     name = "embeddings" if state == 0 else f"layer {state - 1}"
     assert chart.table()[0][0] == f"Token × Token: Cosine, {name}"
-
-
-def test_texts_and_colours_of_similarities() -> None:
-    pair = tokens_of("[CLS]", "x", "[SEP]", "y", "[SEP]", segments="00011")
-    chart = similarity_chart(run_of(pair, np.eye(5)), 0)
-    assert (chart.row_starts, chart.column_starts) == ((3,), (3,))
-    run = run_of(tokens_of("x", "y", "z"), [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    whole, close = similarity_chart(run, 0), similarity_chart(run, 0, is_whole=False)
-    assert whole.row_starts == whole.column_starts == ()
-    assert (whole.is_signed, whole.levels) == (True, (-1.0, 1.0))
-    assert not close.is_signed
-    assert close.levels == pytest.approx((0.5**0.5, 1.0))
-    # A zero vector has no direction.
-    assert np.isnan(close.values[2]).all()
 
 
 def bank(run: ActivationRun, other: ActivationRun | None = None) -> LineChart:
@@ -285,22 +236,13 @@ def test_the_similarity_of_two_tokens_by_layer() -> None:
     ]
     for chart, a, i, b, j in cases:
         (line,) = chart.lines
-        states = zip(a.hidden_states, b.hidden_states, strict=True)
-        expected = [plain_cosine(x[i], y[j]) for x, y in states]
+        both = zip(a.hidden_states, b.hidden_states, strict=True)
+        expected = [plain_cosine(x[i], y[j]) for x, y in both]
         assert line.values == pytest.approx(expected, abs=1e-12)
         assert chart.ticks == ("emb", "0", "1", "2", "3", "4", "5")
     assert cases[0][0].lines[0].label == "bank – river"
     # A word that is in both sentences selects neither token.
     assert {key.token for key in cases[1][0].lines[0].keys} == {None}
-
-
-def test_points_of_a_pair_select_its_first_token() -> None:
-    run = run_of(tokens_of("x", "y", segments="01"), np.eye(2), np.eye(2))
-    run = replace(run, state_paths=(("embed",), ("encoder.0", "decoder.0")))
-    (line,) = pair_chart(run, 1, 0, "").lines
-    assert line.keys == (SelectionKey("embed", 1), SelectionKey("decoder.0", 1))
-    normed = replace(run, state_paths=(("wte",), ("ln_f",)))
-    assert pair_chart(normed, 0, 1, "").names == ("emb", "0, after ln_f")
 
 
 # Features.

@@ -137,10 +137,12 @@ def test_hovering_describes_the_lines_of_a_token(plot: ArcPlot) -> None:
     told: list[str] = []
     plot.hovered.connect(told.append)
     hover(plot, above(plot, 3))
-    assert plot.hovered_token == Token(True, 3)
+    hovered = plot.hovered_token
+    assert hovered == Token(True, 3)
     hover(plot, below(plot, 9))
     leave(plot)
-    assert plot.hovered_token is None
+    hovered = plot.hovered_token
+    assert hovered is None
     assert told == ["query word3 → key word3 1", "query word9 1 → key word9", ""]
 
 

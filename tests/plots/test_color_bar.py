@@ -64,53 +64,29 @@ def test_bars_titles_and_swatches(image: Callable[[str, Any], None]) -> None:
     image("colour bars", pictures)
 
 
-@pytest.mark.parametrize(
-    ("levels", "lines", "expected"),
-    [
-        ((0.0, 1.0), 80, "0.00 0.01 0.03 0.06 0.10 0.20 0.30 0.40 0.50 0.60 0.80 1.00"),
-        ((0.0, 1.0), 4, "0.0 0.2 0.5 1.0"),
-        ((0.0, 0.37), 80, "0.000 0.003 0.010 0.030 0.050 0.070 0.100 0.200 0.300"),
-        ((-0.04, 0.04), 4.8, "−0.04 −0.01 0.00 0.01 0.04"),
-        ((0.0, 9e-5), 4, "0 2e−05 5e−05 9e−05"),
-        # Of bars with room for few labels both ends are labelled.
-        ((-0.092, 0.092), 3.18, "−0.09 0.00 0.09"),
-        ((0.0, 0.0199), 3.18, "0.000 0.003 0.010"),
-        ((-0.0199, 0.0199), 3.18, "−0.01 0.00 0.01"),
+SCALES: dict[str, list[tuple[Levels, float]]] = {
+    # Of bars with room for few labels both ends are labelled.
+    "roots": [
+        ((0.0, 1.0), 80), ((0.0, 1.0), 4), ((0.0, 0.37), 80), ((-0.04, 0.04), 4.8),
+        ((0.0, 9e-5), 4), ((-0.092, 0.092), 3.18), ((0.0, 0.0199), 3.18), ((-0.0199, 0.0199), 3.18),
     ],
-)
-def test_labels_at_roots(levels: Levels, lines: float, expected: str) -> None:
-    assert " ".join(text for _, text in labels(levels, lines * line())) == expected
-
-
-@pytest.mark.parametrize(
-    ("levels", "expected"),
-    [
-        ((-0.092, 0.092), "−0.08 0.00 0.08"),
-        ((0.0, 0.93), "0.0 0.9"),
-        ((8.93, 15.2), "10 12 14"),
-        ((-1.0, 1.0), "−1 0 1"),
-        ((5.2, 14.3), "6 14"),
-        ((-20.0, 299.0), "−20 280"),
+    "linear": [
+        ((-0.092, 0.092), 3.18), ((0.0, 0.93), 3.18), ((8.93, 15.2), 3.18), ((-1.0, 1.0), 3.18),
+        ((5.2, 14.3), 3.18), ((-20.0, 299.0), 3.18),
     ],
-)
-def test_labels_of_a_low_linear_bar(levels: Levels, expected: str) -> None:
-    found = labels(levels, 3.18 * line(), is_root=False)
-    assert " ".join(text for _, text in found) == expected
+    "powers": [((0.001, 40.0), 8), ((0.02, 0.4), 12), ((1e-9, 1.0), 4)],
+}  # fmt: skip
+"""Levels and heights in lines."""
 
 
-@pytest.mark.parametrize(
-    ("levels", "lines", "expected"),
-    [
-        ((0.001, 40.0), 8, "0.001 0.01 0.1 1 10"),
-        ((0.02, 0.4), 12, "0.02 0.05 0.1 0.2"),
-        ((1e-9, 1.0), 4, "1e−09 1e−06 0.001 1"),
-    ],
-)
-def test_labels_at_powers(levels: Levels, lines: float, expected: str) -> None:
-    logarithmic = scale(levels, is_root=False, is_log=True)
-    found = ColorTicks(logarithmic, axis_metrics()).labels(lines * line())
-    assert " ".join(text for _, text in found) == expected
-    assert all(after - before >= 1 / lines for (before, _), (after, _) in pairwise(found))
+def test_labels(golden: Callable[[str, str], None]) -> None:
+    found = []
+    for kind, cases in SCALES.items():
+        for levels, lines in cases:
+            colors = scale(levels, is_root=kind == "roots", is_log=kind == "powers")
+            shown = ColorTicks(colors, axis_metrics()).labels(lines * line())
+            found.append(f"{kind} {levels}, {lines} lines: {' '.join(text for _, text in shown)}\n")
+    golden("plots/colour bars.txt", "".join(found))
 
 
 def test_linear_labels_are_those_of_an_axis() -> None:

@@ -144,7 +144,7 @@ def test_titles_labels_and_colour_bars(window: QWidget, image: Image) -> None:
 
     shared = Heatmap(window), Heatmap(window)
     for plot, side in zip(shared, ("right", "left"), strict=True):
-        plot.share(side, "Norm")  # type: ignore[arg-type]
+        plot.share(side, "Norm")
         plot.show_chart(norms(value_title="B · Norm"))
     aligned = Heatmap(window), Heatmap(window)
     for plot, names in zip(aligned, (("a", "b", "c"), ("one", "another", "third")), strict=True):
@@ -349,7 +349,7 @@ def test_untitled_labels_say_that_some_are_missing_and_paper_has_titles(plot: He
 def test_neighbours_share_the_width_of_titles_and_bars(plot: Heatmap) -> None:
     alone, taken = box(plot).width(), plot.reserved_width()
     for side in ("left", "right"):
-        plot.share(side, "Norm")  # type: ignore[arg-type]
+        plot.share(side, "Norm")
         saved = taken - plot.reserved_width()
         assert saved > 5
         assert box(plot).width() - alone == pytest.approx(saved, abs=1)

@@ -195,73 +195,39 @@ def test_letters_of_ligatures_have_a_position_each() -> None:
     assert all(float(one) < float(other) for one, other in pairwise(arrow))
 
 
-def test_font_attributes() -> None:
+def test_fonts_clips_and_pens(golden: Callable[[str, str], None]) -> None:
     def draw(painter: QPainter) -> None:
-        painter.setFont(weighted(window_font()))
-        painter.scale(0.5, 0.5)
-        painter.drawText(QPointF(20, 40), "strong")
-
-    root = svg_by(draw)
-    (text,) = root.iter(f"{SVG}text")
-    # Hundreds are all that some programs know.
-    assert (text.get("font-size"), text.get("font-weight")) == ("6.5", "600")
-    assert root.get("font-family") == css_family(FONTS)
-
-
-def test_names_of_families_are_escaped() -> None:
-    def draw(painter: QPainter) -> None:
-        painter.setFont(QFont(["Inter"]))
-        for y in (10, 20):
-            painter.drawText(QPointF(20, y), "plain")
-        painter.setFont(QFont(['a"><b&'], 10))
-        painter.drawText(QPointF(20, 40), "word")
-
-    *_, text = svg_by(draw).iter(f"{SVG}text")
-    assert text.get("font-family") == 'a"><b&'
-
-
-def test_clips() -> None:
-    def draw(painter: QPainter) -> None:
+        for y, family in ((110, "Inter"), (130, "Inter"), (150, 'a"><b&')):
+            font = QFont([family])
+            font.setPixelSize(13)
+            painter.setFont(font)
+            painter.drawText(QPointF(20, y), family)
+        painter.save()
         painter.setClipRect(QRectF(0, 0, 100, 100))
         painter.save()
         painter.setClipRect(QRectF(10, 10, 20, 20), Qt.ClipOperation.IntersectClip)
-        painter.fillRect(QRectF(0, 0, 15, 15), QColor("#ff0000"))
-        painter.fillRect(QRectF(40, 40, 10, 10), QColor("#00ff00"))
+        painter.fillRect(QRectF(0, 0, 15, 15), QColor("#ff0000"))  # 5 of 15 pixels
+        painter.fillRect(QRectF(40, 40, 10, 10), QColor("#00ff00"))  # nothing
         painter.drawLine(QPointF(0, 20), QPointF(100, 20))
         painter.restore()
         painter.fillRect(QRectF(40, 40, 10, 10), QColor("#0000ff"))
         painter.setPen(QPen(QColor("#123456"), 2))
         painter.setBrush(QBrush(QColor("#654321")))
         painter.drawEllipse(QRectF(90, 90, 20, 20))
-
-    root = svg_by(draw)
-    fills = [each.get("fill") for each in root.iter() if each.get("fill", "none") != "none"]
-    assert fills == ["#ff0000", "#0000ff", "#654321"]
-    red = next(root.iter(f"{SVG}rect"))
-    assert [red.get(name) for name in ("x", "y", "width", "height")] == ["10", "10", "5", "5"]
-    groups = [each for each in root.iter(f"{SVG}g") if "clip-path" in each.attrib]
-    clips = {f"url(#{clip.get('id')})" for clip in root.iter(f"{SVG}clipPath")}
-    assert {each.get("clip-path") for each in groups} == clips
-    line, ellipse = (each[0] for each in groups)
-    assert line.get("d") == "M0 20L100 20"
-    assert ellipse.get("fill") == "#654321"
-
-
-def test_widths_of_pens() -> None:
-    def draw(painter: QPainter) -> None:
+        painter.restore()
         painter.scale(10, 5)
         fixed = QPen(QColor("#000000"), 2, Qt.PenStyle.DashLine)
         fixed.setCosmetic(True)
         painter.setPen(fixed)
-        painter.drawLine(QPointF(1, 1), QPointF(2, 2))
+        painter.drawLine(QPointF(12, 1), QPointF(18, 2))
         painter.setPen(QPen(QColor("#000000"), 1))
-        painter.drawLine(QPointF(3, 1), QPointF(4, 2))
+        painter.drawLine(QPointF(12, 8), QPointF(18, 9))
+        painter.scale(0.05, 0.1)
+        # Hundreds are all that some programs know of weights.
+        painter.setFont(weighted(window_font()))
+        painter.drawText(QPointF(240, 160), "strong")
 
-    one, other = svg_by(draw).iter(f"{SVG}path")
-    assert (one.get("d"), one.get("stroke-width")) == ("M10 5L20 10", "2")
-    assert one.get("stroke-dasharray") == "8 4"
-    assert (other.get("d"), other.get("stroke-width")) == ("M30 5L40 10", "7.07")
-    assert "stroke-dasharray" not in other.attrib
+    golden("plots/elements.svg", svg_of(draw, 200, 200).replace("><", ">\n<") + "\n")
 
 
 def test_other_drawing_functions_are_refused() -> None:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bertviewer.charts.map.blocks import strips_of
-from bertviewer.charts.map.coloring import MapColoring
+from bertviewer.charts.map.coloring import MapColoring, measure_title
 from bertviewer.charts.map.part_graphs import WHOLE, PartGraphs, Scope
 from bertviewer.charts.map.values import (
     CHECK,
@@ -24,6 +24,7 @@ from bertviewer.core.schema.flow import Node
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.util.text import printable
 from tests.charts.colors import contrast
+from tests.charts.described import Golden
 from tests.core.walkthrough.small_walkthroughs import flowing, small
 
 LAYER = Scope("encoder.layer.1")
@@ -50,39 +51,40 @@ def statistics(std: float) -> Statistics:
     return Statistics(4, 0, 0, 0, 0.0, 4 * std * std, -std, std)
 
 
-def index_of(path: str) -> int:
-    return [node.path for node in small("bert").modules].index(path)
-
-
 def node(graphs: PartGraphs, part: Scope, name: str) -> Node:
     flow = graphs.flow(part)
     assert flow is not None
     return next(each for each in flow.nodes if name in (each.name, each.operation))
 
 
-def test_parameters_of_modules_groups_and_decks() -> None:
+def test_values_figures_and_colours_of_nodes(golden: Golden) -> None:
     graphs = PartGraphs(small("bert"))
-    values = MapValues(graphs, MapData())
-    modules = {each.path: each.parameters for each in small("bert").modules}
-    layer = modules["encoder.layer.1"]
-    network = sum(
-        modules[f"encoder.layer.1.{path}"] for path in ("intermediate.dense", "output.dense")
+    attention = "encoder.layer.1.attention.self"
+    steps = (
+        CheckStep(f"{attention}.query", "output", 1e-7, 1e-6, True),
+        CheckStep(attention, "output", 1e-3, 1e-6, False),
     )
-    assert values.of_node(PARAMETERS, WHOLE, node(graphs, WHOLE, "layer 0")) == 2 * layer
-    assert values.of_node(PARAMETERS, LAYER, node(graphs, LAYER, "query")) == 24 * 24 + 24
-    assert values.of_node(PARAMETERS, LAYER, node(graphs, LAYER, "feed-forward")) == network
-    assert values.of_node(PARAMETERS, LAYER, node(graphs, LAYER, "residual")) is None
-    assert values.of_node(PARAMETERS, LAYER, node(graphs, LAYER, "hidden states")) is None
-
-
-def test_a_group_has_the_statistic_of_the_module_with_the_same_output() -> None:
-    graphs = PartGraphs(small("bert"))
-    values = MapValues(graphs, MapData(run()))
-    heads, network = node(graphs, LAYER, "attention"), node(graphs, LAYER, "feed-forward")
-    path = "encoder.layer.1.attention.self"
-    assert values.of_node(STD, LAYER, heads) == pytest.approx(index_of(path))
-    end = "encoder.layer.1.output.dense"
-    assert values.of_node(STD, LAYER, network) == pytest.approx(index_of(end))
+    # Run A did not call the keys' layer.
+    data = MapData(run(3.0), run(1.0, f"{attention}.key"), {attention: Check(steps)})
+    values, lines = MapValues(graphs, data), []
+    for measure, parts in (
+        (PART, (WHOLE, LAYER)), (PARAMETERS, (WHOLE, LAYER)), (STD, (LAYER,)),
+        (B_MINUS_A, (LAYER,)), (CHECK, (LAYER,)),
+    ):  # fmt: skip
+        coloring = MapColoring(graphs, values, measure, LIGHT)
+        for part in parts:
+            flow, colors = graphs.flow(part), coloring.node_colors(part)
+            assert flow is not None
+            lines.append(f"{measure_title(measure)} of {part.path or 'the model'}")
+            for each in flow.nodes:
+                color = colors[each.id] if colors else None
+                value = values.of_node(measure, part, each)
+                shown = color and f"{color.figure!r} {color.hue} {color.strength:.3f}"
+                lines.append(f"    {each.name} ({each.operation}): {value} {shown}")
+        lines.append(f"    {coloring.legend()}")
+    shares = " ".join(map(share_text, (0, 0.00002, 0.0065, 0.0781, 0.524, 1.0)))
+    lines.append(f"shares: {shares}")
+    golden("charts/map values.txt", "\n".join(lines) + "\n")
 
 
 def test_heads_before_an_output_projection_have_no_statistic() -> None:
@@ -96,16 +98,6 @@ def test_heads_before_an_output_projection_have_no_statistic() -> None:
     values = MapValues(graphs, MapData(replace(run(), modules=modules)))
     assert values.of_node(STD, layer, node(graphs, layer, "attention")) is None
     assert values.of_node(STD, layer, node(graphs, layer, "c_attn")) == pytest.approx(2.0)
-
-
-def test_differences_of_modules_that_both_runs_called() -> None:
-    graphs = PartGraphs(small("bert"))
-    path = "encoder.layer.1.attention.self.query"
-    values = MapValues(graphs, MapData(run(3.0), run(1.0)))
-    query = node(graphs, LAYER, "query")
-    assert values.of_node(B_MINUS_A, LAYER, query) == pytest.approx(2.0 * index_of(path))
-    without = MapValues(graphs, MapData(run(3.0), run(1.0, path)))
-    assert without.of_node(B_MINUS_A, LAYER, query) is None
 
 
 def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
@@ -126,40 +118,6 @@ def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
     assert set(figures[1:]) == {"repeated"}
 
 
-def test_a_check_says_whether_all_steps_of_a_node_passed() -> None:
-    graphs = PartGraphs(small("bert"))
-    path = "encoder.layer.1.attention.self"
-    steps = (
-        CheckStep(f"{path}.query", "output", 1e-7, 1e-6, True),
-        CheckStep(path, "output", 1e-3, 1e-6, False),
-    )
-    values = MapValues(graphs, MapData(run(), None, {path: Check(steps)}))
-    assert values.of_node(CHECK, LAYER, node(graphs, LAYER, "query")) == 1
-    assert values.of_node(CHECK, LAYER, node(graphs, LAYER, "attention")) == 0.5
-    assert values.of_node(CHECK, LAYER, node(graphs, LAYER, "key")) is None
-    coloring = MapColoring(graphs, values, CHECK, LIGHT)
-    colors = coloring.node_colors(LAYER)
-    assert colors is not None
-    assert colors[node(graphs, LAYER, "query").id].figure == "✓"
-    assert colors[node(graphs, LAYER, "attention").id].figure == "✗"
-
-
-def test_larger_values_are_stronger_and_signs_differ_in_hue() -> None:
-    graphs = PartGraphs(small("bert"))
-    coloring = MapColoring(graphs, MapValues(graphs, MapData(run())), STD, LIGHT)
-    colors = coloring.node_colors(LAYER)
-    assert colors is not None
-    query, last = (colors[node(graphs, LAYER, name).id] for name in ("query", "feed-forward"))
-    assert query.strength < last.strength
-    means = MapValues(graphs, MapData(run(1.0), run(3.0)))
-    signed = MapColoring(graphs, means, B_MINUS_A, LIGHT).node_colors(LAYER)
-    assert signed is not None
-    assert signed[node(graphs, LAYER, "query").id].hue == LIGHT.diverging[1]
-    scale = MapColoring(graphs, means, B_MINUS_A, LIGHT).legend().scale
-    assert scale is not None
-    assert scale.least.lstrip("−+") == scale.most.lstrip("−+")
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_texts_on_colours_are_legible(theme: Theme) -> None:
     graphs = PartGraphs(small("bert"))
@@ -172,12 +130,7 @@ def test_texts_on_colours_are_legible(theme: Theme) -> None:
                 assert contrast(theme.text, fill) >= 4.5, (measure, color)
 
 
-def test_texts_of_values() -> None:
-    assert [share_text(share) for share in (0, 0.00002, 0.0065, 0.0781, 0.524, 1.0)] == [
-        "0%", "<0.1%", "0.7%", "7.8%", "52%", "100%",
-    ]  # fmt: skip
-    assert figure_text(B_MINUS_A, 0.25) == "+0.25"
+def test_signs_are_drawn_by_every_font() -> None:
     assert figure_text(B_MINUS_A, -0.25) == "\N{MINUS SIGN}0.25"
-    assert figure_text(PART, None) == ""
     for count in (12, 147_456, 11_720_448, 1_430_000_000):
         assert printable(figure_text(MACS, count)) == figure_text(MACS, count)

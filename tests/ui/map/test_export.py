@@ -66,8 +66,11 @@ def test_images_are_saved_by_menu_and_action(
     if is_treemap:
         find(layer, QToolButton, "mapAreas").click()
         view = find(layer, TreemapView, "mapTreemap")
-    for save in (lambda: trigger(view, "saveMap"), layer.export_image):
-        save()
+    for is_menu in (True, False):
+        if is_menu:
+            trigger(view, "saveMap")
+        else:
+            layer.export_image()
         assert path.read_bytes().startswith(BEGINNINGS[ending])
         assert path.stat().st_size > 1000
         path.unlink()
