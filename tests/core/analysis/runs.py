@@ -1,4 +1,4 @@
-"""Runs to analyse: some put together by hand, and one of the demo model."""
+"""Made-up runs, and runs of the demo model."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -58,7 +58,7 @@ def run_of(tokens: Sequence[Token], *states: ArrayLike, pair: str | None = None)
 
 @cache
 def demo_run(text: str, pair: str | None = None) -> ActivationRun:
-    """Return what the demo model gives when transformers calls it plainly."""
+    """Return a run of the demo model, computed by transformers alone."""
     from bertviewer.core.building.backend import torch, transformers
 
     folder = demo_folder()

@@ -200,6 +200,14 @@ def test_changes_of_special_values(left: list[float], right: list[float], expect
     assert change_between(in_memory(np.array([left])), in_memory(np.array([right]))) == expected
 
 
+def test_progress_counts_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", 20)
+    calls: list[tuple[int, int]] = []
+    values = values_of(seeded(5, 10))
+    change_between(values, values, lambda done, total, _label: calls.append((done, total)))
+    assert calls == [(0, 5), (2, 5), (4, 5)]
+
+
 def test_tensors_of_other_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="differ"):
         change(seeded(2, 3), seeded(3, 2))
