@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Protocol, runtime_checkable
 
-from msgspec import Meta, Struct, ValidationError, field
+from msgspec import Meta, Struct, ValidationError, field, to_builtins
 from msgspec.structs import asdict, replace
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
@@ -35,7 +35,7 @@ MAX_BYTES = 100_000
 NO_SENTENCE = Sentence("")
 
 
-class WindowState(Struct, frozen=True):
+class WindowState(Struct, frozen=True, rename={"overrides": "wished"}):  # the stored name
     """Geometry and docks.
 
     Attributes:
@@ -82,7 +82,7 @@ class SessionState(Struct, frozen=True):
         packed = {"geometry": _pack(window.geometry), "layout": _pack(window.layout)}
         return json.dumps(
             {
-                "window": {**asdict(window), **packed},
+                "window": {**to_builtins(window), **packed},
                 "model": None if self.model is None else asdict(self.model),
                 "pages": dict(self.pages),
                 "sentence": _pair(self.sentence),
