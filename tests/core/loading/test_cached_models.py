@@ -27,6 +27,7 @@ from bertviewer.core.saving.disk_cache import SUFFIX, JsonStore
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util import libraries
+from bertviewer.core.util.budget import Budget
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import resources_folder
 from tests import seen
@@ -57,6 +58,8 @@ def derived(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
     cache = tmp_path_factory.mktemp("derived") / "cache"
     with pytest.MonkeyPatch.context() as patch:
         use_cache(cache, patch)
+        # Without a time limit: this machine may be busy.
+        patch.setattr(loaded_model, "Budget", lambda: Budget(seconds=1e9))
         model = opened(tiny_bert_folder, "base")
         plain, report = model.architecture, model.load_report
         return Derived(cache, plain, model.with_formulas(), report)
