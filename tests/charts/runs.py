@@ -5,6 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from bertviewer.charts.attention import RunAttention
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.analysis.attention_maps import (
+    AttentionMaps,
+    head_distances,
+    head_entropies,
+)
 from bertviewer.core.schema.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.schema.source_info import SourceInfo
 from tests.core.analysis.runs import run_of, tokens_of
@@ -43,3 +50,23 @@ def made_up(text: str, pair: str = "", seed: int = 0, size: int = 8) -> Activati
     run = run_of(tokens, *states, pair=pair or None)
     paths = (("embeddings",), *((f"layer.{n}",) for n in range(LAYERS)))
     return replace(run, state_paths=paths)
+
+
+SIX = ("[CLS]", "a", "b", "[SEP]", "x", "y")
+LAYER = AttentionLayer("encoder.layer.3.attention.self", 0, 3)
+
+
+def attended(
+    queries: tuple[int, ...],
+    keys: tuple[int, ...],
+    layer: AttentionLayer = LAYER,
+    segments: str = "",
+) -> RunAttention:
+    """Return three heads: to the first key, to the last two, and to all equally."""
+    values = np.zeros((3, len(queries), len(keys)), dtype=np.float32)
+    values[0, :, 0] = 1
+    values[1, :, -2:] = 0.75, 0.25
+    values[2] = 1 / len(keys)
+    distances = head_distances(values) if queries == keys else None
+    maps = AttentionMaps("x", 0, 1, values, queries, keys, head_entropies(values), distances)
+    return RunAttention(run_of(tokens_of(*SIX, segments=segments)), maps, layer)

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from bertviewer.charts.arcs import Arc, arcs_from, arcs_of, arcs_text, arcs_to
 from bertviewer.charts.attention import (
-    RunAttention,
     head_chart,
     head_measures_chart,
     heads_chart,
@@ -16,16 +15,11 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
-    AttentionMaps,
     HeadMeasures,
-    head_distances,
-    head_entropies,
 )
 from tests.charts.described import Golden, described
-from tests.core.analysis.runs import run_of, tokens_of
+from tests.charts.runs import LAYER, attended
 
-TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y")
-LAYER = AttentionLayer("encoder.layer.3.attention.self", 0, 3)
 EVERY, FIRST, SECOND = (0, 1, 2, 3, 4, 5), (0, 1, 2, 3), (4, 5)
 LAYERS = (
     LAYER,
@@ -34,22 +28,6 @@ LAYERS = (
     AttentionLayer("encoder.groups.1.layers.0.attention", 1, 3),
     AttentionLayer("attention"),
 )
-
-
-def attended(
-    queries: tuple[int, ...],
-    keys: tuple[int, ...],
-    layer: AttentionLayer = LAYER,
-    segments: str | None = None,
-) -> RunAttention:
-    """Return three heads: to the first key, to the last two, and to all equally."""
-    values = np.zeros((3, len(queries), len(keys)), dtype=np.float32)
-    values[0, :, 0] = 1
-    values[1, :, -2:] = 0.75, 0.25
-    values[2] = 1 / len(keys)
-    distances = head_distances(values) if queries == keys else None
-    maps = AttentionMaps("x", 0, 1, values, queries, keys, head_entropies(values), distances)
-    return RunAttention(run_of(tokens_of(*TEXTS, segments=segments)), maps, layer)
 
 
 def test_charts_of_heads(golden: Golden) -> None:
@@ -89,7 +67,7 @@ def test_starts_of_a_second_text(
     keys: tuple[int, ...],
     expected: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> None:
-    one, plain = (attended(queries, keys, segments=each) for each in ("000011", None))
+    one, plain = (attended(queries, keys, segments=each) for each in ("000011", ""))
     heads, head = heads_chart(one), head_chart(one, 1)
     assert (heads.query_starts, heads.key_starts) == expected
     assert (head.row_starts, head.column_starts) == expected

@@ -236,8 +236,8 @@ def test_the_similarity_of_two_tokens_by_layer() -> None:
     ]
     for chart, a, i, b, j in cases:
         (line,) = chart.lines
-        both = zip(a.hidden_states, b.hidden_states, strict=True)
-        expected = [plain_cosine(x[i], y[j]) for x, y in both]
+        pairs = zip(a.hidden_states, b.hidden_states, strict=True)
+        expected = [plain_cosine(x[i], y[j]) for x, y in pairs]
         assert line.values == pytest.approx(expected, abs=1e-12)
         assert chart.ticks == ("emb", "0", "1", "2", "3", "4", "5")
     assert cases[0][0].lines[0].label == "bank – river"

@@ -18,6 +18,16 @@ from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
 from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.plots.token_matrix import TokenMatrix
 
+LARGEST = 1.7976931348623157e308
+RANGES = [
+    (-LARGEST, LARGEST),
+    (1e-300, 1.7e308),
+    (-3.4e38, 3.4e38),
+    (1e-45, 3e-45),
+    (1e-320, 2e-320),
+    (-1e-320, 1e-320),
+]
+"""Values near the largest and the smallest doubles."""
 WIDTH, HEIGHT = 560, 340
 TOKENS = (
     "[CLS]",

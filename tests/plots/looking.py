@@ -1,5 +1,7 @@
 """Pixels and colours of plots, mouse events on them, and pictures for reference images."""
 
+import xml.etree.ElementTree as ET
+
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QWheelEvent
@@ -10,6 +12,9 @@ from bertviewer.plots.canvas_plot import CanvasPlot
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.xy_plot import XYPlot
 
+SVG = "{http://www.w3.org/2000/svg}"
+ISOLATES = str.maketrans("", "", "\u2067\u2069")
+"""May surround a right-to-left text."""
 LOWEST, HIGHEST = "#440154", "#fde725"
 """Viridis' two ends."""
 
@@ -120,3 +125,8 @@ def numbers(image: QImage) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint32]]"
     plain = image.convertToFormat(QImage.Format.Format_RGB32)
     pixels = np.frombuffer(plain.constBits(), dtype=np.uint32)
     return pixels.reshape(plain.height(), plain.width()).copy()
+
+
+def texts(svg: str) -> list[str]:
+    """Return the texts of an SVG."""
+    return [(text.text or "").translate(ISOLATES) for text in ET.fromstring(svg).iter(f"{SVG}text")]

@@ -9,8 +9,8 @@ from PySide6.QtGui import QColor
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.theme import DARK, GREY, LIGHT, PAPER, Theme
 from bertviewer.plots.color_scale import SHADES, ColorScale, color_table, reduced
+from tests.plots.kinds import RANGES
 from tests.plots.looking import HIGHEST, LOWEST
-from tests.plots.test_line_plot import RANGES
 
 NAN, INF = float("nan"), float("inf")
 TABLE = color_table(LIGHT, False)

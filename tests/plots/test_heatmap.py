@@ -1,7 +1,7 @@
 """Heatmaps: cells, labels, frames, descriptions, mouse and keys."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -35,9 +35,9 @@ from tests.plots.looking import (
     position,
     press,
     sheet,
+    texts,
     wheel,
 )
-from tests.plots.test_svg import texts
 
 NAN = float("nan")
 Image = Callable[[str, Any], None]
@@ -55,6 +55,9 @@ def norms(**changes: Any) -> GridChart:
     """Return the norms of a run of three layers, whose rows select layers."""
     layers = tuple(SelectionKey(f"layer.{n}") for n in range(3))
     return replace(norms_chart(make_run()), row_keys=layers, **changes)
+
+
+SIDES: tuple[Literal["right", "left"], ...] = ("right", "left")
 
 
 @pytest.fixture
@@ -143,7 +146,7 @@ def test_titles_labels_and_colour_bars(window: QWidget, image: Image) -> None:
         return grab(plot, 300, 180)
 
     shared = Heatmap(window), Heatmap(window)
-    for plot, side in zip(shared, ("right", "left"), strict=True):
+    for plot, side in zip(shared, SIDES, strict=True):
         plot.share(side, "Norm")
         plot.show_chart(norms(value_title="B · Norm"))
     aligned = Heatmap(window), Heatmap(window)
@@ -348,7 +351,7 @@ def test_untitled_labels_say_that_some_are_missing_and_paper_has_titles(plot: He
 
 def test_neighbours_share_the_width_of_titles_and_bars(plot: Heatmap) -> None:
     alone, taken = box(plot).width(), plot.reserved_width()
-    for side in ("left", "right"):
+    for side in SIDES:
         plot.share(side, "Norm")
         saved = taken - plot.reserved_width()
         assert saved > 5

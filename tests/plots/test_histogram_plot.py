@@ -13,9 +13,8 @@ from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.axes import axis_metrics
 from bertviewer.plots.export import pdf, svg
 from bertviewer.plots.histogram_plot import HistogramPlot
-from tests.plots.looking import box, click, grab, hover, leave, pixel, position, press, sheet
-from tests.plots.test_line_plot import RANGES
-from tests.plots.test_svg import texts
+from tests.plots.kinds import RANGES
+from tests.plots.looking import box, click, grab, hover, leave, pixel, position, press, sheet, texts
 
 EDGES = (-1.0, 0.0, 1.0, 2.0)
 ONE = HistogramChart(EDGES, (Bars("B", (10, 40, 0)),), "Value", "Elements")

@@ -22,6 +22,7 @@ from bertviewer.core.tensors.spectrum import Spectrum
 from bertviewer.plots.callout import callout_box
 from bertviewer.plots.export import pdf, svg
 from bertviewer.plots.line_plot import LinePlot, SpectrumPlot
+from tests.plots.kinds import LARGEST, RANGES
 from tests.plots.looking import (
     box,
     click,
@@ -34,19 +35,9 @@ from tests.plots.looking import (
     position,
     press,
     sheet,
+    texts,
 )
-from tests.plots.test_svg import texts
 
-LARGEST = 1.7976931348623157e308
-RANGES = [
-    (-LARGEST, LARGEST),
-    (1e-300, 1.7e308),
-    (-3.4e38, 3.4e38),
-    (1e-45, 3e-45),
-    (1e-320, 2e-320),
-    (-1e-320, 1e-320),
-]
-"""Values near the largest and the smallest doubles."""
 LEFT, RIGHT, UP, DOWN = Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down
 
 

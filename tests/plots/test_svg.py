@@ -21,21 +21,12 @@ from bertviewer.plots.export import plot_svg, prepared
 from bertviewer.plots.fonts import load_fonts, monospaced, weighted, window_font
 from bertviewer.plots.svg import svg_of
 from tests.plots.kinds import HEIGHT, KINDS, WIDTH, lines
-from tests.plots.looking import numbers
-
-SVG = "{http://www.w3.org/2000/svg}"
-ISOLATES = str.maketrans("", "", "\u2067\u2069")
-"""May surround a right-to-left text."""
+from tests.plots.looking import ISOLATES, SVG, numbers, texts
 
 
 @pytest.fixture(autouse=True)
 def _fonts(qapp: QApplication) -> None:
     load_fonts()
-
-
-def texts(svg: str) -> list[str]:
-    """Return the texts of an SVG."""
-    return [(text.text or "").translate(ISOLATES) for text in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
 def rendered(svg: str) -> QImage:
