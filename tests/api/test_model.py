@@ -117,7 +117,7 @@ def test_errors_have_one_line(
 def test_an_exception_of_the_progress_callback_stops_the_work(tiny_bert_folder: Path) -> None:
     labels: list[str] = []
 
-    class EnoughError(RuntimeError):  # as a module may raise
+    class EnoughError(MemoryError):  # which a model may raise, too
         pass
 
     def progress(done: int, total: int, label: str) -> None:
