@@ -6,6 +6,7 @@
 import copy
 import re
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import torch
@@ -138,7 +139,7 @@ def _(it: Explained) -> bool:
 @claim("unscaled")
 def _(it: Explained) -> bool:
     ratio = float((it.module.k.weight.std() / it.module.q.weight.std()).detach())
-    return abs(ratio / it.text_numbers[-1] ** 0.5 - 1) < 0.25
+    return abs(ratio / sqrt(it.text_numbers[-1]) - 1) < 0.25
 
 
 @claim("mask")
