@@ -8,7 +8,7 @@ import pytest
 from bertviewer.core.explain.answers import EXPLANATIONS, answers_for_module
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.modules import ModuleNode
-from tests.core.explain.claims import CLAIMS
+from tests.core.explain.claims import CLAIMS, Explained
 from tests.core.formulas.claims import claim_of
 from tests.core.formulas.note_cases import CASES, Case, case
 
@@ -42,7 +42,11 @@ def claims_of(one: Case) -> Iterator[tuple[ModuleNode, str, Callable[[], bool]]]
             done.add((like, note))
         for answer in answers_for_module(architecture, node):
             if (like, answer.text) not in done:
-                yield node, answer.text, partial(CLAIMS[answer.name], one, node, answer)
+                yield (
+                    node,
+                    answer.text,
+                    partial(CLAIMS[answer.name], Explained(one, node, (), answer)),
+                )
             done.add((like, answer.text))
 
 

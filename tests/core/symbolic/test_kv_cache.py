@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bertviewer.core.schema.cost_texts import kv_cache_text
+from bertviewer.report.summary import totals
 from tests.kv_caches import derived, examine
 
 
@@ -47,6 +48,7 @@ def test_the_exported_cache() -> None:
     assert data["bytes_per_token_long"]["float16"] == 2 * 2 * 2 * 8 * 2
     text = "256 bytes per token (128 once sliding windows are full), in float16"
     assert kv_cache_text(architecture, values) == text
+    assert ("KV cache", text) in totals(architecture)
     assert [entry["layers"] for entry in data["layers"]] == [[0, 2], [1, 3]]
     assert data["layers"][0]["most_tokens"] == "sliding_window - 1"
     for tokens in (3, 40):
