@@ -3,14 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts, with_formulas
-from bertviewer.core.graph.flow_reader import FlowReader
-from bertviewer.core.graph.tracing_models import meta_trace
+from bertviewer.core.formulas.catalogue import formula_of, formula_of_parts
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, Repeat, TensorInfo
 from bertviewer.core.schema.source_info import SourceInfo
 from tests.core.formulas.formula_models import architecture_of, formula_at, node_at
-from tests.core.graph.readers import LENGTHS, meta_model
 
 
 def node(
@@ -43,16 +40,6 @@ def test_without_flows_there_is_no_formula() -> None:
     layer = node_at(mixtral, "layers.0")
     assert (layer.role, layer.formula_from) == ("layer", "role")
     assert formula_of(layer, replace(mixtral, flows=None)) is None
-
-
-def test_equal_modules_of_encoder_and_decoder_have_different_symbols() -> None:
-    model, lengths = meta_model("t5"), {**LENGTHS, "S": LENGTHS["S_d"]}
-    flows = FlowReader(meta_trace(model.module, lengths), model.architecture).flows(lengths)
-    encoder, decoder = "encoder.block.0.layer.1", "decoder.block.0.layer.2"
-    assert flows.like[decoder] == encoder
-    explained = with_formulas(replace(model.architecture, flows=flows))
-    assert "S_d" not in str(node_at(explained, encoder).forward_formula)
-    assert "S_d" in str(node_at(explained, decoder).forward_formula)
 
 
 def test_a_scaled_rotation_has_plain_steps() -> None:

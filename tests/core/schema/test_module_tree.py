@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.modules import TensorInfo
 from bertviewer.core.sources.presets import preset_names
 from tests.core.drawn_tree import draw
+from tests.core.formulas.test_catalogue import architecture, node
 from tests.core.opened import plain
 
 
@@ -34,8 +36,13 @@ def test_the_tree_of_bert_base(golden: Callable[[str, str], None]) -> None:
 
 
 def test_a_row_has_the_shape_of_the_first_weight() -> None:
-    rows = {row.node.path: row for row in rows_of(fold(plain("transformer-base")))}
-    assert rows["transformer.encoder.layers.0.self_attn"].shape == (1536, 512)
+    tensors = (
+        TensorInfo("attention.in_weight", (6, 2), "float32", True),
+        TensorInfo("attention.out_weight", (2, 3), "float32", True),
+    )
+    model = architecture(node("", "Model"), node("attention", "Attention"), tensors=tensors)
+    (row,) = fold(model).children
+    assert row.shape == (6, 2)
 
 
 @pytest.mark.parametrize("name", preset_names())

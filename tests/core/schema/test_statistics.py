@@ -94,7 +94,8 @@ def test_nan_and_inf_are_counted_apart(tiny_bert_folder: Path) -> None:
 
 
 def test_a_shared_layer_has_statistics_of_each_call() -> None:
-    model, path = small_model("albert", num_hidden_layers=5), "encoder.albert_layer_groups.0"
+    model = small_model("albert", num_hidden_layers=5)
+    path = "encoder.albert_layer_groups.0.albert_layers.0.ffn"  # not of mean 0
     run = run_sentence(model, Sentence("one two three"), random_weights=True)
     outputs = called(model.module(random_weights=True), run)[0][path]
     layer = run.activation(path)
