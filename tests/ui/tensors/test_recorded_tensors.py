@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from safetensors import safe_open
 
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.plots.region_heatmap import RegionHeatmap
 from bertviewer.ui.state.workspace import Workspace
@@ -195,11 +196,12 @@ def test_values_of_another_tensor_are_not_kept(recorded: TensorHarness) -> None:
 def test_a_hidden_tab_keeps_nothing_of_a_replaced_run(recorded: TensorHarness) -> None:
     current = recorded.workspace.runs.current
     assert current is not None
-    reference = weakref.ref(current.kept)
+    reference, from_file = weakref.ref(current.kept), RecordedRun(current.run, None)
     del current
     recorded.widget.hide()
-    recorded.run("another one")
+    recorded.show_run(from_file)
     assert_released(reference)
+    recorded.run("another one")
     recorded.widget.show()
     recorded.settle()
     assert recorded.row_titles()[1] == "1  another"
