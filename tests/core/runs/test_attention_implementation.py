@@ -31,21 +31,26 @@ DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
 
 
 @pytest.mark.parametrize(
-    ("family", "changes"),
-    [("big_bird", {}), ("llama", {"max_position_embeddings": 8, "rope_parameters": DYNAMIC})],
+    ("family", "changes", "words"),
+    [
+        ("big_bird", {}, 5),
+        # Longer than in training, so that the frequencies depend on the length.
+        ("llama", {"max_position_embeddings": 8, "rope_parameters": DYNAMIC}, 12),
+    ],
 )
-def test_a_run_is_that_of_a_fresh_model(family: str, changes: dict[str, Any]) -> None:
+def test_a_run_is_that_of_a_fresh_model(family: str, changes: dict[str, Any], words: int) -> None:
+    short_text = Sentence("word " * words)
     used, fresh = small_model(family, **changes), small_model(family, **changes)
     perturb(used)
     fresh.module(True).load_state_dict(used.module(True).state_dict())
     kept, seen = ActivationCache("units"), ActivationCache()
-    short = run_sentence(used, SHORT, random_weights=True, cache=kept)
-    run_sentence(used, SHORT, random_weights=True, cache=seen)
+    short = run_sentence(used, short_text, random_weights=True, cache=kept)
+    run_sentence(used, short_text, random_weights=True, cache=seen)
     long = run_sentence(used, LONG, random_weights=True)
     assert np.array_equal(
         last_states(long), last_states(run_sentence(fresh, LONG, random_weights=True))
     )
-    again = run_sentence(used, SHORT, random_weights=True)
+    again = run_sentence(used, short_text, random_weights=True)
     assert np.array_equal(last_states(short), last_states(again))
     # An earlier run is replayed with the attention that it had.
     run_sentence(used, LONG, random_weights=True)
