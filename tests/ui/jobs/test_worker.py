@@ -53,12 +53,16 @@ def test_cancel_stops_the_jobs_of_the_user_only(worker: Worker, qtbot: QtBot) ->
     worker.cancel()
     qtbot.waitUntil(lambda: ends == ["user"])
     assert not worker.busy
+    reports: list[str] = []
+    worker.progressed.connect(lambda _done, _total, label: reports.append(label))
     worker.start(of_a_view, ends.append, failed, priority=Priority.VIEW)
-    with qtbot.waitSignal(worker.progressed):
-        pass
+    qtbot.waitUntil(lambda: "view" in reports)
     worker.cancel()
+    reports.clear()
+    qtbot.waitUntil(lambda: "view" in reports or not worker.busy)
     goes_on.set()
-    qtbot.waitUntil(lambda: ends == ["user", "view"])
+    qtbot.waitUntil(lambda: not worker.busy)
+    assert ends == ["user", "view"]
 
 
 def test_one_job_at_a_time_and_the_latest_wins(worker: Worker, qtbot: QtBot) -> None:

@@ -29,9 +29,13 @@ from tests.ui.finding import is_drawn
 
 MARK = "⟦"
 UNTRANSLATED = frozenset(
-    {"", "bertviewer", "embeddings", "None", "mean", "min", "max", "mean ± std", "Close"}
+    (
+        *("", "bertviewer", "embeddings", "attention", "None", "mean", "min", "max"),
+        *("mean ± std", "Close", "all tokens", "content"),
+    )
 )
-"""Names of modules and statistics, and a text of Qt's, which elsewhere are words."""
+"""Names of modules, statistics and classes of tokens, and a text of Qt's, which elsewhere are
+words."""
 
 
 @pytest.fixture(scope="module")
