@@ -127,7 +127,7 @@ def image(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
     def compare(name: str, picture: Any) -> None:
         from tests.tools.images import compare_image
 
-        file = request.path.parent / "images" / f"{name}.png"
+        file = request.path.parent / "images" / f"{name.replace(' ', '-').replace(',', '')}.png"
         compare_image(file, picture, update=request.config.getoption("--update-images"))
 
     return compare

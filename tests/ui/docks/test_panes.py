@@ -234,7 +234,7 @@ def test_a_layout_is_restored_as_far_as_it_suits_the_window(qtbot: QtBot) -> Non
         after.panes.restore(
             lambda: after.window.restoreState(layout, 1),
             before.panes.moved,
-            dict(before.panes.overrides),
+            {str(name): is_shown for name, is_shown in before.panes.overrides.items()},
         )
         QApplication.processEvents()
         return after
