@@ -109,7 +109,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Give a function that compares a text with the file of that name in tests/golden."""
 
     def compare(name: str, text: str) -> None:
-        path = Path(__file__).parent / "golden" / name
+        path = Path(__file__).parent / "golden" / name.replace(" ", "-")
         if request.config.getoption("--overwrite-golden"):
             path.write_text(text, encoding="utf-8")
         assert text == path.read_text(encoding="utf-8")
