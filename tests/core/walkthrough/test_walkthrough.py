@@ -22,7 +22,7 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.core.walkthrough import build
 from bertviewer.core.walkthrough import steps as step_notes
 from bertviewer.core.walkthrough.build import TARGET, build_walkthrough
-from bertviewer.core.walkthrough.walkthrough import Walkthrough, find_step
+from bertviewer.core.walkthrough.walkthrough import Step, Walkthrough, find_step
 from tests.core.opened import derived, plain
 from tests.core.walkthrough.small_walkthroughs import MORE, SMALL, config, flowing, small, step
 
@@ -299,3 +299,12 @@ def test_the_step_of_a_module_without_a_graph() -> None:
     assert found is not None
     assert found.path == "encoder.layer.0.attention"
     assert find_step(steps, architecture, "") is None
+
+
+def test_the_innermost_step_around_a_module() -> None:
+    steps = [
+        Step("outer", module="encoder.layer.0"),
+        Step("inner", module="encoder.layer.0.output"),
+    ]
+    found = find_step(steps, plain("bert-base-uncased"), "encoder.layer.0.output.dense")
+    assert found == steps[1]
