@@ -195,7 +195,7 @@ def from_name_to_tree(recorder: Recorder, window: MainWindow) -> None:
 
 def from_sentence_to_plot(recorder: Recorder, window: MainWindow) -> None:
     """Run a sentence through it, with the plot of the layers in view."""
-    window.workspace.next_run.set_sentence(Sentence("The cat sat on the mat."))
+    window.workspace.run_input.set_sentence(Sentence("The cat sat on the mat."))
     wait_until(lambda: not window.workspace.jobs.activity)  # its tokens are counted
     with recorder.following(SENTENCE_TO_PLOT):
         window.workspace.run_next()

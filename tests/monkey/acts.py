@@ -75,7 +75,7 @@ def run(monkey: "Monkey") -> str:
     window = monkey.window
     text, pair = monkey.choose(TEXTS), monkey.choose((None, None, "And that?"))
     window.set_sentence(text, pair)
-    window.workspace.next_run.set_random_weights(monkey.random.random() < 0.8)
+    window.workspace.run_input.set_random_weights(monkey.random.random() < 0.8)
     window.run()
     return repr(Sentence(text[:40], pair))
 

@@ -56,7 +56,7 @@ def ran(guide: Guide, text: str, pair: str | None = None) -> None:
     """Run a sentence, on random weights if the model is not trained."""
     before = guide.workspace.runs.current
     typed(text, pair)(guide)
-    guide.workspace.next_run.set_random_weights(True)
+    guide.workspace.run_input.set_random_weights(True)
     guide.window.run()
     guide.wait(lambda: guide.workspace.runs.current not in (None, before))
     guide.rest()

@@ -41,5 +41,5 @@ def show_architecture(workspace: Workspace, architecture: Architecture, name: st
     workspace.architecture = architecture
     workspace.source = parse_source(name or architecture.source.name)
     workspace.selection.set_tree(fold(architecture))
-    workspace.next_run.set_model(workspace.source, architecture)
+    workspace.run_input.set_model(workspace.source, architecture)
     workspace.architecture_changed.emit(architecture)

@@ -81,7 +81,7 @@ class ComparisonWindow(ResultWindow):
         for button, signal in ((swap, self.swap_wanted), (run, self.run_wanted)):
             button.setAutoDefault(False)
             button.clicked.connect(signal)
-        self._workspace.next_run.changed.connect(self._update_run)
+        self._workspace.run_input.changed.connect(self._update_run)
         self._workspace.jobs.activity_changed.connect(self._update_run)
         self._update_run()
         top = Qt.AlignmentFlag.AlignTop
@@ -89,7 +89,7 @@ class ComparisonWindow(ResultWindow):
 
     def _update_run(self) -> None:
         """Enable the button if the sentence can be run; its tooltip says why not."""
-        reason = self._disabled_reason or self._workspace.next_run.lacking
+        reason = self._disabled_reason or self._workspace.run_input.disabled_reason
         if not self._is_linked:
             reason = self.tr("Another model has been opened since.")
         elif self._workspace.jobs.activity:

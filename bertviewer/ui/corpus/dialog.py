@@ -101,7 +101,7 @@ class CorpusDialog(QDialog):
         self._eta = EtaEstimator()
         self._is_taken_over = False
         self._extra_height = 0  # for the advanced options
-        self._form = OptionsForm(offers_random=not workspace.next_run.is_trained)
+        self._form = OptionsForm(offers_random=not workspace.run_input.is_trained)
         self._folder = FolderLine(workspace)
         self._command = CommandField("corpusCommand")
         self._bar = thin_bar("corpusProgress", self.tr("Progress of the run"))
@@ -277,6 +277,6 @@ class CorpusDialog(QDialog):
             return self.tr("Another task is running")
         if self._folder.message.is_warning:
             return self._folder.message.text
-        if not self._workspace.next_run.is_trained and not task.options.random_weights:
+        if not self._workspace.run_input.is_trained and not task.options.random_weights:
             return self.tr("This model has no weights. Select random weights to run it.")
         return ""

@@ -53,9 +53,9 @@ class RunButton(QWidget):
         """Return the menu of the current state."""
         workspace, menu = self._workspace, named(QMenu(self), "runMenu")
         menu.setToolTipsVisible(True)
-        runs, next_run = workspace.runs, workspace.next_run
+        runs, run_input = workspace.runs, workspace.run_input
         again = named(menu.addAction(self.tr("Run again")), "runAgain")
-        again.setEnabled(not next_run.lacking)
+        again.setEnabled(not run_input.disabled_reason)
         again.triggered.connect(workspace.run_next)
         baseline = named(menu.addAction(self.tr("Set as baseline (A)")), "keepChoice")
         baseline.setEnabled(runs.current is not None and runs.current is not runs.baseline)
@@ -66,11 +66,11 @@ class RunButton(QWidget):
             (False, "trainedWeights", self.tr("Checkpoint weights")),
             (True, "randomWeights", self.tr("Random weights (seed 0)")),
         ):
-            action = _add_choice(menu, group, title, next_run.random_weights is is_random)
+            action = _add_choice(menu, group, title, run_input.random_weights is is_random)
             action.setObjectName(name)
-            action.setEnabled(next_run.is_trained is not is_random)
+            action.setEnabled(run_input.is_trained is not is_random)
             action.triggered.connect(
-                lambda _=False, chosen=is_random: next_run.set_random_weights(chosen)
+                lambda _=False, chosen=is_random: run_input.set_random_weights(chosen)
             )
         self._add_devices(menu)
         self._add_sentences(menu)
@@ -91,16 +91,18 @@ class RunButton(QWidget):
 
     def _add_sentences(self, menu: QMenu) -> None:
         """Add earlier sentences, newest first."""
-        next_run = self._workspace.next_run
-        if not next_run.history.entries:
+        run_input = self._workspace.run_input
+        if not run_input.history.entries:
             return
         menu.addSeparator()
-        for sentence in reversed(next_run.history.entries[-MAX_SENTENCES:]):
+        for sentence in reversed(run_input.history.entries[-MAX_SENTENCES:]):
             text = " / ".join(filter(None, (sentence.text, sentence.pair)))
             short = text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
             action = menu.addAction(" ".join(short.replace("&", "&&").split()))
             action.setToolTip(plain_tooltip(text[: 5 * MAX_LENGTH]))
-            action.triggered.connect(lambda _=False, chosen=sentence: next_run.set_sentence(chosen))
+            action.triggered.connect(
+                lambda _=False, chosen=sentence: run_input.set_sentence(chosen)
+            )
 
     @override
     def changeEvent(self, event: QEvent) -> None:

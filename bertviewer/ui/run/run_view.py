@@ -229,7 +229,7 @@ class RunCache(QObject, Generic[Key, Value]):
 
 def from_file_notice(workspace: Workspace) -> Notice:
     """Return the notice for a run from a file, of which only statistics are known."""
-    reason = workspace.next_run.lacking
+    reason = workspace.run_input.disabled_reason
     run_here = CallToAction(translate("RunView", _RUN_HERE), workspace.run_next, reason)
     return Notice(FROM_FILE, run_here)
 

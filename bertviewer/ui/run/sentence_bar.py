@@ -73,7 +73,7 @@ class SentenceBar(QWidget):
         self._progress = thin_bar("runProgress", self.tr("Progress"))
         self._arrange()
 
-        history = workspace.next_run.history
+        history = workspace.run_input.history
         for edit in (self._sentence, self._pair):
             edit.returnPressed.connect(self._on_return)
             edit.textChanged.connect(self._on_text)
@@ -84,10 +84,10 @@ class SentenceBar(QWidget):
         self._example.clicked.connect(self._run_example)
         self._add_pair.clicked.connect(self._show_pair)
         self._remove_pair.clicked.connect(self._hide_pair)
-        self._random.toggled.connect(workspace.next_run.set_random_weights)
+        self._random.toggled.connect(workspace.run_input.set_random_weights)
         self._use_random.clicked.connect(self._run_on_random_weights)
         self._cancel.clicked.connect(workspace.jobs.cancel)
-        workspace.next_run.changed.connect(self._on_next_run)
+        workspace.run_input.changed.connect(self._on_run_input)
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.jobs.activity_changed.connect(self._on_activity)
         workspace.jobs.progressed.connect(self._on_progress)
@@ -103,14 +103,14 @@ class SentenceBar(QWidget):
 
     def run(self) -> None:
         """Run the typed sentence, or show why that is not possible."""
-        self._show_disabled_reason(self._workspace.next_run.lacking)
+        self._show_disabled_reason(self._workspace.run_input.disabled_reason)
         self._workspace.run_next()
 
     def run_truncated(self) -> None:
         """Run as many tokens of the sentence as the model accepts."""
-        next_run = self._workspace.next_run
-        sentence = replace(next_run.sentence, cut=True)
-        self._workspace.run_sentence(sentence, next_run.random_weights)
+        run_input = self._workspace.run_input
+        sentence = replace(run_input.sentence, cut=True)
+        self._workspace.run_sentence(sentence, run_input.random_weights)
 
     def stop(self, seconds: float) -> bool:
         """Stop counting tokens; return whether that ended in time."""
@@ -165,7 +165,7 @@ class SentenceBar(QWidget):
             self._set_pair_shown(True)
         typed = self._typed()
         self._counter.set_sentence(typed)
-        self._workspace.next_run.set_sentence(typed)
+        self._workspace.run_input.set_sentence(typed)
 
     def _on_return(self) -> None:
         # While something is running there is Cancel instead of Run.
@@ -173,12 +173,12 @@ class SentenceBar(QWidget):
             self.run()
 
     def _run_on_random_weights(self) -> None:
-        self._workspace.next_run.set_random_weights(True)
+        self._workspace.run_input.set_random_weights(True)
         self.run()
 
     def _show_disabled_reason(self, why: str) -> None:
         """Show why nothing can be run, with a button if random weights would help."""
-        can_use_random = bool(why) and self._workspace.next_run.lacks_weights
+        can_use_random = bool(why) and self._workspace.run_input.lacks_weights
         # The button says the rest.
         text = self.tr("This model has no weights.") if can_use_random else why
         self._disabled_reason.setText(text)
@@ -193,17 +193,17 @@ class SentenceBar(QWidget):
         self.set_sentence(EXAMPLE.text, EXAMPLE.pair)
         self.run()
 
-    def _on_next_run(self) -> None:
-        next_run = self._workspace.next_run
-        if next_run.sentence != self._typed():
-            self.set_sentence(next_run.sentence.text, next_run.sentence.pair)
-        self._random.setChecked(next_run.random_weights)
+    def _on_run_input(self) -> None:
+        run_input = self._workspace.run_input
+        if run_input.sentence != self._typed():
+            self.set_sentence(run_input.sentence.text, run_input.sentence.pair)
+        self._random.setChecked(run_input.random_weights)
         self._show_disabled_reason("")
 
     def _on_architecture(self) -> None:
-        next_run = self._workspace.next_run
-        note = "" if next_run.has_tokenizer else self.tr("This model has no tokenizer")
-        self._count.set_note(note, next_run.lacking)
+        run_input = self._workspace.run_input
+        note = "" if run_input.has_tokenizer else self.tr("This model has no tokenizer")
+        self._count.set_note(note, run_input.disabled_reason)
         self._update()
 
     def _recall(self, sentence: Sentence | None) -> None:
@@ -225,15 +225,15 @@ class SentenceBar(QWidget):
         self._add_pair.setVisible(not is_shown)
 
     def _update(self) -> None:
-        activity, next_run = self._workspace.jobs.activity, self._workspace.next_run
+        activity, run_input = self._workspace.jobs.activity, self._workspace.run_input
         has_model = self._workspace.architecture is not None
         self._random.setVisible(
-            has_model and not next_run.is_trained and self._use_random.isHidden()
+            has_model and not run_input.is_trained and self._use_random.isHidden()
         )
-        can_run = has_model and next_run.has_tokenizer and next_run.is_trained and not activity
-        is_empty = not next_run.sentence.text and self._disabled_reason.isHidden()
+        can_run = has_model and run_input.has_tokenizer and run_input.is_trained and not activity
+        is_empty = not run_input.sentence.text and self._disabled_reason.isHidden()
         self._example.setVisible(can_run and is_empty)
-        disabled_reason = next_run.lacking
+        disabled_reason = run_input.disabled_reason
         self.run_button.set_ready(disabled_reason, bool(activity))
         self._count.set_ready(not disabled_reason and not activity)
 

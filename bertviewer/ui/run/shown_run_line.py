@@ -71,7 +71,7 @@ class ShownRunLine(QFrame):
         )
         self._again.clicked.connect(workspace.run_next)
         for signal in (
-            workspace.next_run.changed,
+            workspace.run_input.changed,
             workspace.device_chosen,
             workspace.devices_changed,
             workspace.jobs.activity_changed,
@@ -110,7 +110,7 @@ class ShownRunLine(QFrame):
         run, architecture = workspace.runs.run, workspace.architecture
         if run is None or architecture is None:
             return
-        stale = why_stale(run, workspace.next_run, workspace.device)
+        stale = why_stale(run, workspace.run_input, workspace.device)
         before, self.stale = self.stale, stale
         self._stale.setText(f"{stale}:" if stale else "")
         self._stale.setVisible(bool(stale))
@@ -131,7 +131,7 @@ class ShownRunLine(QFrame):
         self._shown.setSizePolicy(horizontal, QSizePolicy.Policy.Preferred)
         self._shown.setMinimumWidth(MIN_WIDTH if is_alone else 0)
         self._row.setStretchFactor(self._shown, SENTENCE_STRETCH if is_alone else 0)
-        disabled_reason = workspace.next_run.lacking
+        disabled_reason = workspace.run_input.disabled_reason
         self._again.setVisible(bool(stale))
         self._again.setEnabled(not disabled_reason and not workspace.jobs.activity)
         self._again.setToolTip(

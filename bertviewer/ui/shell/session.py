@@ -212,7 +212,7 @@ class Session(QObject):
 
     def restore(self) -> None:
         """Restore the window's geometry and the sentences; the rest follows with a model."""
-        self._workspace.next_run.history.set_entries(self.last.history)
+        self._workspace.run_input.history.set_entries(self.last.history)
         if self.last.window.geometry:
             self._window.restoreGeometry(QByteArray(self.last.window.geometry))
 
@@ -246,7 +246,7 @@ class Session(QObject):
 
     def _history(self) -> tuple[Sentence, ...]:
         """Return this window's sentences, after those that other windows have written meanwhile."""
-        own = tuple(filter(can_store, self._workspace.next_run.history.entries))
+        own = tuple(filter(can_store, self._workspace.run_input.history.entries))
         written = SessionState.from_text(QSettings().value(SETTING)).history
         return (*(one for one in written if one not in own), *own)[-MAX_SENTENCES:]
 

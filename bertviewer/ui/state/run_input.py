@@ -44,7 +44,7 @@ class RunInput(QObject):
         )
 
     @property
-    def lacking(self) -> str:
+    def disabled_reason(self) -> str:
         """Why nothing can be run, "" if it can."""
         if self._source is None:
             return self.tr("No model is open.")

@@ -83,7 +83,7 @@ class Workspace(QObject):
         self._model: LoadedModel | None = None
         self.selection = Selection(self)
         self.history = History(self.selection, self)
-        self.runs, self.next_run = Runs(self), RunInput(self)
+        self.runs, self.run_input = Runs(self), RunInput(self)
         self.comparison = ModelComparison(self)
         self.jobs = JobQueue(worker, self)
         self.deferred = self.jobs.deferred
@@ -144,10 +144,10 @@ class Workspace(QObject):
 
     def run_both(self, other: ModelSource) -> None:
         """Run the typed sentence through the open model, and through another one as baseline."""
-        if self._model is None or self.next_run.lacking:
+        if self._model is None or self.run_input.disabled_reason:
             return
         self._prefetcher.load_qt_types()
-        sentence, random_weights = self.next_run.sentence, self.next_run.random_weights
+        sentence, random_weights = self.run_input.sentence, self.run_input.random_weights
         work = partial(
             model_jobs.run_both_job, self._model, other, sentence, random_weights, self.device_wish
         )
@@ -155,8 +155,8 @@ class Workspace(QObject):
 
     def run_next(self) -> None:
         """Run the typed sentence, unless something is missing."""
-        if not self.next_run.lacking:
-            self.run_sentence(self.next_run.sentence, self.next_run.random_weights)
+        if not self.run_input.disabled_reason:
+            self.run_sentence(self.run_input.sentence, self.run_input.random_weights)
 
     def check(self, path: str) -> None:
         """Verify the output of the module at ``path`` in the last run, unless a job is running."""
@@ -229,7 +229,7 @@ class Workspace(QObject):
         self.selection.set_tree(opened.tree)
         self.jobs.forget_requests()
         self.random_heads = None
-        self.next_run.set_model(model.source, model.architecture)
+        self.run_input.set_model(model.source, model.architecture)
         self.architecture_changed.emit(model.architecture)
         if had_baseline:
             self.runs.comparison_changed.emit()
@@ -248,7 +248,7 @@ class Workspace(QObject):
         masks = mask_positions(run, self.architecture) if self.architecture is not None else ()
         self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
         self.runs.set_run(watched)
-        self.next_run.take_over(run, is_saved=watched.capture is None)
+        self.run_input.take_over(run, is_saved=watched.capture is None)
         if self.architecture is not None and watched.capture is not None:
             # The first run may have initialized random weights, which everything must show.
             self.architecture = replace(self.architecture, source=run.source)

@@ -38,7 +38,7 @@ class TensorTitle(ElidedLabel):
         self._shown: tuple[Subject, NamedValues] | None = None
         self._part: tuple[int, ...] = ()
         for signal in (
-            workspace.next_run.changed,
+            workspace.run_input.changed,
             workspace.device_chosen,
             workspace.devices_changed,
         ):
@@ -72,7 +72,7 @@ class TensorTitle(ElidedLabel):
             shape = self.tr("{0} of {1}").format(shape_text(self._part), shape)
         stale = ""
         if recorded is not None:
-            stale = why_stale(recorded.run, self._workspace.next_run, self._workspace.device)
+            stale = why_stale(recorded.run, self._workspace.run_input, self._workspace.device)
         # What must not be elided comes first.
         texts = [stale, self.tr("Random weights") if origin.is_random else ""]
         texts += [subject.title, f"{shape}  {values.dtype}"]

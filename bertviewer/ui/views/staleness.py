@@ -21,14 +21,14 @@ _WEIGHTS = QT_TRANSLATE_NOOP("staleness", "Results are for random weights, now d
 _DEVICE = QT_TRANSLATE_NOOP("staleness", "Computed on {0}, {1} is now selected")
 
 
-def why_stale(run: ActivationRun, next_run: RunInput, device: str) -> str:
+def why_stale(run: ActivationRun, run_input: RunInput, device: str) -> str:
     """Return why a run is stale, "" if it is not."""
-    typed = next_run.sentence
+    typed = run_input.sentence
     if not typed.text.strip():
         return translate("staleness", _CLEARED)
     if (typed.text, typed.pair) != (run.sentence.text, run.sentence.pair):
         return translate("staleness", _SENTENCE)
-    if run.source.weights == "random" and not next_run.random_weights:
+    if run.source.weights == "random" and not run_input.random_weights:
         return translate("staleness", _WEIGHTS)
     if device != run.device:
         return translate("staleness", _DEVICE).format(run.device, device)
@@ -48,7 +48,7 @@ class StaleLabel(ElidedLabel):
         self.setFont(sized(self.font(), NORMAL))
         self._workspace, self._marked = workspace, marked
         for signal in (
-            workspace.next_run.changed,
+            workspace.run_input.changed,
             workspace.device_chosen,
             workspace.devices_changed,
             workspace.runs.run_changed,
@@ -63,7 +63,7 @@ class StaleLabel(ElidedLabel):
 
     def _update(self) -> None:
         workspace, run = self._workspace, self._workspace.runs.run
-        text = "" if run is None else why_stale(run, workspace.next_run, workspace.device)
+        text = "" if run is None else why_stale(run, workspace.run_input, workspace.device)
         self.setText(text)
         self.setToolTip(self.text())
         if self.parent() is not None or not self.text():

@@ -183,7 +183,7 @@ def test_one_sentence_through_both_models(
     button, workspace = window.find(QPushButton, "runBoth"), opened.workspace
     assert not button.isEnabled()
     assert "Type a sentence first." in button.toolTip()
-    workspace.next_run.set_sentence(Sentence("the cat sat"))
+    workspace.run_input.set_sentence(Sentence("the cat sat"))
     assert button.isEnabled()
     window.click("runBoth")
     runs = workspace.runs
@@ -212,7 +212,7 @@ def test_models_of_another_structure_are_not_run(opened: Opened) -> None:
     window = opened.compare_with("bert-base-uncased")
     errors: list[object] = []
     opened.workspace.jobs.errored.connect(errors.append)
-    opened.workspace.next_run.set_sentence(Sentence("the cat sat"))
+    opened.workspace.run_input.set_sentence(Sentence("the cat sat"))
     window.click("runBoth")
     assert "a different structure" in str(errors[0])
     assert "a different structure" in shown_error(window.window).text()

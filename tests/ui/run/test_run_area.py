@@ -47,7 +47,7 @@ def test_a_sentence_is_run_when_the_first_model_is_open(
     area: RunArea, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[Sentence] = []
-    monkeypatch.setattr(workspace, "run_next", lambda: runs.append(workspace.next_run.sentence))
+    monkeypatch.setattr(workspace, "run_next", lambda: runs.append(workspace.run_input.sentence))
     area.bar.set_sentence("the cat sat", None)
     area.run_when_open()
     assert runs == []

@@ -40,7 +40,7 @@ class AreaHarness(RunHarness):
         workspace, run = self.workspace, self.workspace.runs.run
         architecture = workspace.architecture
         assert architecture is not None
-        assert self.random.isChecked() == workspace.next_run.random_weights
+        assert self.random.isChecked() == workspace.run_input.random_weights
         assert self.widget.is_open == (run is not None)
         if run is None:
             assert workspace.runs.baseline is None
@@ -48,12 +48,12 @@ class AreaHarness(RunHarness):
         assert run.source.task == architecture.source.task
         assert architecture.source.weights in (run.source.weights, "none")
         is_random = run.source.weights == "random"
-        is_same_text = workspace.next_run.sentence.text == run.sentence.text
+        is_same_text = workspace.run_input.sentence.text == run.sentence.text
         is_stale = not is_same_text or (is_random and not self.random.isChecked())
         assert bool(self.find(QLabel, "staleResults").text()) == is_stale
         assert ("Random weights" in self.find(QLabel, "runWarning").text()) == is_random
         can_run = self.is_enabled("runButton")
-        assert can_run == (not workspace.next_run.lacking)
+        assert can_run == (not workspace.run_input.disabled_reason)
 
 
 @pytest.fixture
@@ -99,6 +99,6 @@ def test_other_heads_models_and_saved_runs(
     area.settle()
     area.check()
     assert workspace.runs.baseline is None
-    assert workspace.next_run.sentence.text == "the cat sat"
+    assert workspace.run_input.sentence.text == "the cat sat"
     area.type_sentence("a dog")
     area.click_run("a dog")

@@ -146,7 +146,7 @@ def test_the_second_sentence_has_a_field_while_it_is_used(
     for text, is_shown in (("b", True), (None, False), (" \u2003", True)):
         demo_bar.set_sentence("a", text)
         assert pair.isVisible() == is_shown
-        sentences.append(demo_workspace.next_run.sentence)
+        sentences.append(demo_workspace.run_input.sentence)
     assert sentences == [Sentence("a", "b"), Sentence("a"), Sentence("a")]
 
 
@@ -178,7 +178,7 @@ def test_up_and_down_go_through_earlier_sentences(
     demo_bar: SentenceBar, demo_workspace: Workspace, qtbot: QtBot
 ) -> None:
     entries = Sentence("one"), Sentence("two", "a pair")
-    demo_workspace.next_run.history.set_entries(entries)
+    demo_workspace.run_input.history.set_entries(entries)
     edit, pair = (find(demo_bar, QLineEdit, name) for name in ("sentenceEdit", "pairEdit"))
     qtbot.keyClicks(edit, "half")
     found = []
@@ -191,8 +191,8 @@ def test_up_and_down_go_through_earlier_sentences(
 def test_the_menu_of_run(
     demo_bar: SentenceBar, demo_workspace: Workspace, runs: list[tuple[Sentence, bool]]
 ) -> None:
-    button, next_run = find(demo_bar, RunButton), demo_workspace.next_run
-    next_run.history.set_entries([Sentence("an earlier one")])
+    button, run_input = find(demo_bar, RunButton), demo_workspace.run_input
+    run_input.history.set_entries([Sentence("an earlier one")])
 
     def is_enabled(name: str) -> bool:
         return find(button.menu(), QAction, name).isEnabled()

@@ -45,7 +45,7 @@ def last_run(line: RunHarness) -> ActivationRun:
 
 
 def type_sentence(line: RunHarness, text: str, pair: str | None = None) -> None:
-    line.workspace.next_run.set_sentence(Sentence(text, pair))
+    line.workspace.run_input.set_sentence(Sentence(text, pair))
 
 
 def test_another_sentence_makes_the_run_stale(line: RunHarness) -> None:
@@ -80,7 +80,7 @@ def test_a_run_from_a_file_brings_its_sentence(line: RunHarness) -> None:
     run = last_run(line)
     type_sentence(line, "typed for another model")
     line.show_run(RecordedRun(run, None))
-    assert line.workspace.next_run.sentence == run.sentence
+    assert line.workspace.run_input.sentence == run.sentence
     assert stale(line) == ""
 
 
@@ -92,9 +92,9 @@ def test_random_weights_are_named_and_stale_once_deselected(
     assert line.text("shownSentence").endswith("random weights")
     assert str(tiny_bert_folder) not in line.text("shownSentence")
     assert "Random weights" in line.text("runWarning")
-    line.workspace.next_run.set_random_weights(False)
+    line.workspace.run_input.set_random_weights(False)
     assert stale(line).startswith("Results are for random weights")
-    line.workspace.next_run.set_random_weights(True)
+    line.workspace.run_input.set_random_weights(True)
     assert stale(line) == ""
 
 

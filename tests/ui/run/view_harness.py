@@ -39,7 +39,7 @@ class RunHarness(Harness):
         """Run a sentence through the open model."""
         workspace = self.workspace
         sentence = Sentence(text, pair)
-        workspace.next_run.set_sentence(sentence)
+        workspace.run_input.set_sentence(sentence)
         is_random = (
             workspace.architecture.source.weights == "none" if workspace.architecture else False
         )

@@ -168,7 +168,7 @@ def test_the_next_window_is_as_the_last_one_was_closed(start: Start, open_demo: 
     window.workspace.selection.select("encoder.layer.3")
     window.workspace.show_page(Page.CONFIGURATION)
     window.set_sentence("the cat", "the dog")
-    window.workspace.next_run.history.add(Sentence("an old one", "and its pair"))
+    window.workspace.run_input.history.add(Sentence("an old one", "and its pair"))
     window.setGeometry(10, 40, 775, 500)
     window.panes.toggle("module")
     layout = window.saveState(LAYOUT_VERSION)
@@ -180,7 +180,7 @@ def test_the_next_window_is_as_the_last_one_was_closed(start: Start, open_demo: 
     assert other.height() == 500
     assert session.source == parse_source("demo")
     assert session.last.sentence == Sentence("the cat", "the dog")
-    history = other.workspace.next_run.history.entries
+    history = other.workspace.run_input.history.entries
     assert history == (Sentence("an old one", "and its pair"),)
     open_demo(other)
     assert shown_tab(other) == "Configuration"
@@ -313,7 +313,7 @@ for key, value in {values!r}.items():
 
 def test_sentences_and_models_of_another_process_are_kept(start: Start) -> None:
     window, session = start()
-    history = window.workspace.next_run.history
+    history = window.workspace.run_input.history
     long = Sentence("x" * (MAX_CHARACTERS + 1))
     for sentence in (Sentence("of both"), long, Sentence("of this one", "with a pair")):
         history.add(sentence)
@@ -327,4 +327,4 @@ def test_sentences_and_models_of_another_process_are_kept(start: Start) -> None:
     expected = Sentence("of the other"), Sentence("of both"), Sentence("of this one", "with a pair")
     assert stored().history == expected
     again, _ = start()
-    assert again.workspace.next_run.history.entries == expected
+    assert again.workspace.run_input.history.entries == expected

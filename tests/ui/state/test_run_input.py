@@ -34,18 +34,20 @@ def run_input(qapp: QApplication) -> RunInput:
 def test_the_reason_why_nothing_can_be_run(
     run_input: RunInput, trained: Architecture, untrained: Architecture
 ) -> None:
-    assert run_input.lacking == "No model is open."
+    assert run_input.disabled_reason == "No model is open."
     run_input.set_model(parse_source("demo"), trained)
     for blank in ("", " \u2003"):
         run_input.set_sentence(Sentence(blank))
-        assert run_input.lacking == "Type a sentence first."
+        assert run_input.disabled_reason == "Type a sentence first."
     run_input.set_sentence(SENTENCE)
-    assert run_input.lacking == ""
+    assert run_input.disabled_reason == ""
     run_input.set_model(parse_source("bert-base-uncased"), untrained)
-    assert run_input.lacking == "This model has no weights. Select random weights to run it."
+    assert (
+        run_input.disabled_reason == "This model has no weights. Select random weights to run it."
+    )
     assert run_input.lacks_weights
     run_input.set_random_weights(True)
-    assert run_input.lacking == ""
+    assert run_input.disabled_reason == ""
 
 
 def test_random_weights_stay_selected_for_other_heads_but_not_for_other_models(

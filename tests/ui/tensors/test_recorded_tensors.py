@@ -144,13 +144,13 @@ def test_the_next_run_and_other_modules_are_followed(recorded: TensorHarness) ->
 def test_outputs_of_an_earlier_sentence_are_marked_and_parameters_are_not(
     recorded: TensorHarness,
 ) -> None:
-    next_run, stale = recorded.workspace.next_run, "Results are for an earlier sentence · output"
-    next_run.set_sentence(Sentence("another one"))
+    run_input, stale = recorded.workspace.run_input, "Results are for an earlier sentence · output"
+    run_input.set_sentence(Sentence("another one"))
     assert recorded.tensor_title().startswith(stale)
-    next_run.set_sentence(Sentence("the bank by the river"))
+    run_input.set_sentence(Sentence("the bank by the river"))
     assert recorded.tensor_title().startswith("output")
     recorded.inspect("output.dense.weight")
-    next_run.set_sentence(Sentence("another one"))
+    run_input.set_sentence(Sentence("another one"))
     assert recorded.tensor_title().startswith("dense.weight")
 
 

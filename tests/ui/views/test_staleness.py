@@ -75,13 +75,13 @@ def test_a_widget_is_marked_while_the_run_is_stale(workspace: Workspace, qtbot: 
     widget.resize(200, 100)
     widget.show()
     marked = []
-    workspace.next_run.set_sentence(Sentence("something"))
+    workspace.run_input.set_sentence(Sentence("something"))
     marked.append(widget.is_marked())
-    workspace.next_run.set_sentence(Sentence(TEXT))
+    workspace.run_input.set_sentence(Sentence(TEXT))
     workspace.show_run(Ran(RecordedRun(TRAINED, cast(Any, "a cache")), None))
     marked.append(widget.is_marked())
     for text in (f"{TEXT}!", TEXT, "another"):
-        workspace.next_run.set_sentence(Sentence(text))
+        workspace.run_input.set_sentence(Sentence(text))
         marked.append(widget.is_marked())
     another = replace(TRAINED, sentence=Sentence("another"))
     workspace.show_run(Ran(RecordedRun(another, cast(Any, "a cache")), None))

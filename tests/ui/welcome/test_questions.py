@@ -83,7 +83,7 @@ class Window(QObject):
         self.opened.append(name)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
-        self._workspace.next_run.set_sentence(Sentence(text, pair))
+        self._workspace.run_input.set_sentence(Sentence(text, pair))
 
     def run(self) -> None:
         self._workspace.run_next()
@@ -131,9 +131,9 @@ def test_a_question_about_another_model_opens_it_first(
     runner.ask(asked(model="bert-base-uncased"))
     assert window.opened == ["bert-base-uncased"]
     assert not runner.is_of_open_model
-    demo_workspace.next_run.set_random_weights(True)
+    demo_workspace.run_input.set_random_weights(True)
     ran: list[Sentence] = []
-    window.run = lambda: ran.append(demo_workspace.next_run.sentence)  # type: ignore[method-assign]
+    window.run = lambda: ran.append(demo_workspace.run_input.sentence)  # type: ignore[method-assign]
     show_architecture(demo_workspace, plain("bert-base-uncased"))
     settle(demo_workspace)
     assert ran == [Sentence("a cat")]
