@@ -48,7 +48,6 @@ def pre_to_post_norm(norm: str) -> Change:
         ("llama", "layers.0", pre_to_post_norm(RMS_NORM)),
         ("mbart", "encoder.layers.0", pre_to_post_norm(LAYER_NORM)),
     ],
-    ids=str,
 )
 def test_a_wrong_formula_differs_from_the_flow(family: str, path: str, change: Change) -> None:
     architecture = architecture_of(family)
