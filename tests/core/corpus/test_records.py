@@ -44,7 +44,7 @@ def parquet_bytes(column: Any = ("one",), name: str = "text", **options: Any) ->
         ("a\x85b\u2028c\n".encode(), ["a\x85b\u2028c"]),
         (b"\n\n", [None, None]),
         (b"x" * 1_000_000 + b"\none\n", [None, "one"]),
-        (gzip.compress(b"one\nt") + gzip.compress(b"wo\n"), ["one", "two"]),
+        (gzip.compress(b"one\nt", mtime=0) + gzip.compress(b"wo\n", mtime=0), ["one", "two"]),
     ],
 )
 def test_lines(tmp_path: Path, raw: bytes, texts: list[str | None]) -> None:
@@ -77,7 +77,7 @@ def test_jsonl(tmp_path: Path, is_packed: bool) -> None:
         '{"text": "\\ud800"}': "it is not valid Unicode",
     }
     content = ("\n".join(lines) + "\n").encode()
-    file.write_bytes(gzip.compress(content) if is_packed else content)
+    file.write_bytes(gzip.compress(content, mtime=0) if is_packed else content)
     assert read(file) == ["one", "plain", *[None] * (len(lines) - 2)]
     expected = [(f"line {n}", why) for n, why in enumerate(lines.values(), 1) if why]
     assert problems(file) == expected
@@ -197,16 +197,24 @@ UTF16 = "its text is UTF-16; save it as UTF-8"
     [
         ("empty.txt", b"", "the file is empty"),
         ("blank.txt", b"\n\n", "there is no sentence; line 1: it is empty"),
-        ("a.gz", gzip.compress(b"one\ntwo\n" * 999)[:-20], "its gzip data is truncated or corrupt"),
+        (
+            "a.gz",
+            gzip.compress(b"one\ntwo\n" * 999, mtime=0)[:-20],
+            "its gzip data is truncated or corrupt",
+        ),
         ("a.parquet", b"PAR1 and nothing else", "not a valid Parquet file"),
         ("a.parquet", parquet_bytes()[:-9], "not a valid Parquet file"),
-        ("a.gz", gzip.compress(parquet_bytes()), "Parquet files are compressed internally"),
+        (
+            "a.gz",
+            gzip.compress(parquet_bytes(), mtime=0),
+            "Parquet files are compressed internally",
+        ),
         ("a.csv", b"text,text\none,two\n", "it has 2 columns 'text'"),
         ("a.json", b'[{"text": "one"}]', "there is no sentence; line 1: it is not text"),
         ("a.txt", "one\n".encode("utf-16"), UTF16),
         ("a.txt", "one\n".encode("utf-16-le"), UTF16),
-        ("a.txt.gz", gzip.compress("one\n".encode("utf-16")), UTF16),
-        ("a.csv.gz", gzip.compress("text\none\n".encode("utf-16-be")), UTF16),
+        ("a.txt.gz", gzip.compress("one\n".encode("utf-16"), mtime=0), UTF16),
+        ("a.csv.gz", gzip.compress("text\none\n".encode("utf-16-be"), mtime=0), UTF16),
         *(
             ("a.txt", head + b"whatever", PACKED)
             for head in (
@@ -233,11 +241,11 @@ def test_a_quotation_mark_that_is_not_closed(
 ) -> None:
     monkeypatch.setattr(text_records, "MAX_BYTES", 500)
     file = tmp_path / "rows.csv.gz"
-    file.write_bytes(gzip.compress(b'id,text\n1,"a\nb"\n2,"one\n' + b"3,two\n" * 1000))
+    file.write_bytes(gzip.compress(b'id,text\n1,"a\nb"\n2,"one\n' + b"3,two\n" * 1000, mtime=0))
     message = "the record that begins in line 4 has more than 500 characters; is a quotation mark"
     with pytest.raises(UserError, match=message):
         read(file)
-    file.write_bytes(gzip.compress(b"id,text\n" + b"3,two\n" * 1000))
+    file.write_bytes(gzip.compress(b"id,text\n" + b"3,two\n" * 1000, mtime=0))
     assert read(file) == ["two"] * 1000
 
 
@@ -246,9 +254,9 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(text_records, "MAX_BYTES", 1000)
     monkeypatch.setattr(text_records, "MAX_SKIPPED", 5000)
     file = tmp_path / name
-    file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 4900 + b"\na cab\n"))
+    file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 4900 + b"\na cab\n", mtime=0))
     assert scan([(file, name)], None)[0].invalid > 0
-    file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 7000 + b"\na cab\n"))
+    file.write_bytes(gzip.compress(b'"text"\n' + b"a" * 7000 + b"\na cab\n", mtime=0))
     with pytest.raises(UserError, match=f"^{name}: line 2 has more than 5,000 bytes$"):
         scan([(file, name)], None)
 
@@ -280,7 +288,7 @@ def test_cancelling_within_a_record(
         raise Cancelled
 
     content = b'"' + b"a,\n" * 100 + b"x" * 5000
-    packed = {".gz": gzip.compress(content), ".parquet": parquet_bytes()}
+    packed = {".gz": gzip.compress(content, mtime=0), ".parquet": parquet_bytes()}
     (tmp_path / name).write_bytes(packed.get(Path(name).suffix, content))
     with pytest.raises(Cancelled):
         list(records(tmp_path / name, None, name, stop))
