@@ -9,8 +9,11 @@ from PySide6.QtWidgets import QWidget
 BLOCK = 4
 """Pictures are compared by the means of squares of so many pixels: fonts differ in edges only."""
 
-TOLERANCE = 24
-"""How far each colour of a square may be off, of 255."""
+TOLERANCE, MOST = 24, 64
+"""How far each colour of a square may be off, of 255, and how far it may be off in a few."""
+
+FEW = 16
+"""Letters differ a little with the fonts that a process has used before."""
 
 Pixels = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
@@ -43,9 +46,9 @@ def _difference(reference: QImage, image: QImage) -> str:
         return f"{image.width()} × {image.height()} pixels"
     apart = np.abs(_blocks(reference) - _blocks(image)).max(axis=2)
     row, column = np.unravel_index(apart.argmax(), apart.shape)
-    if apart[row, column] <= TOLERANCE:
-        return ""
     count = int((apart > TOLERANCE).sum())
+    if apart[row, column] <= MOST and count <= FEW:
+        return ""
     place = f"{column * BLOCK}, {row * BLOCK}"
     return f"{count} squares, most at {place} (by {apart[row, column]:.0f} of 255)"
 

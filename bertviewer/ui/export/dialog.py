@@ -209,6 +209,8 @@ class ReportDialog(QDialog):
         self._status.show_result(text, Path(path))
 
     def _on_export(self) -> None:
+        if self._typing.isActive():
+            self._update_preview()  # later it would replace the result
         self._store_options()
         self.export_wanted.emit()
 
