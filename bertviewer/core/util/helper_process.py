@@ -199,7 +199,7 @@ class HelperProcess:
             try:
                 line = self._lines.get(timeout=_POLL_SECONDS)
             except queue.Empty:
-                pass
+                pass  # no answer yet
             else:
                 if not line.endswith(b"\n"):
                     raise self._failure()
