@@ -82,7 +82,7 @@ def test_tables(golden: Golden) -> None:
 def test_charts(golden: Golden) -> None:
     charts = {
         "labels": label_grid(RUN, labelled("tokens", ("x", "y"), *TOKENS)),
-        # A decoder has scores of its own tokens only.
+        # A decoder scores its target tokens only.
         "labels of a second text": label_grid(RUN, labelled("tokens", ("x", "y"), 3, 4)),
         "answer": answer_chart(RUN, TOKENS, answer()),
         "answer of another run": answer_chart(RUN, TOKENS, answer(3), {0: 0, 2: 1, 3: 2}),

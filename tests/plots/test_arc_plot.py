@@ -134,8 +134,8 @@ def test_notes_say_what_lines_mean(plot: ArcPlot) -> None:
 
 
 def test_hovering_describes_the_lines_of_a_token(plot: ArcPlot) -> None:
-    told: list[str] = []
-    plot.hovered.connect(told.append)
+    received: list[str] = []
+    plot.hovered.connect(received.append)
     hover(plot, above(plot, 3))
     hovered = plot.hovered_token
     assert hovered == Token(True, 3)
@@ -143,27 +143,27 @@ def test_hovering_describes_the_lines_of_a_token(plot: ArcPlot) -> None:
     leave(plot)
     hovered = plot.hovered_token
     assert hovered is None
-    assert told == ["query word3 → key word3 1", "query word9 1 → key word9", ""]
+    assert received == ["query word3 → key word3 1", "query word9 1 → key word9", ""]
 
 
 def test_a_click_selects_a_token(plot: ArcPlot) -> None:
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
+    received: list[SelectionKey] = []
+    plot.clicked.connect(received.append)
     click(plot, above(plot, 3))
     click(plot, below(plot, 11))
-    assert [key.token for key in told] == [3, 11]
+    assert [key.token for key in received] == [3, 11]
 
 
 def test_keys_go_from_token_to_token_and_bring_them_into_view(plot: ArcPlot) -> None:
     plot.show_chart(chart_of(70))
     plot.clicked.connect(plot.mark)
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
+    received: list[SelectionKey] = []
+    plot.clicked.connect(received.append)
     texts: list[str] = []
     plot.reached.connect(lambda text, _at: texts.append(text))
     press(plot, *[Qt.Key.Key_Plus] * 10)
     press(plot, Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Left)
-    assert [key.token for key in told] == [0, 1, 69, 68]
+    assert [key.token for key in received] == [0, 1, 69, 68]
     assert plot.chart is not None
     assert texts == [arcs_text(plot.chart, token, True) for token in (0, 1, 69, 68)]
     span = layout_of(plot).tokens(70)

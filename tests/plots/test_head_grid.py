@@ -205,11 +205,11 @@ def test_a_neighbour_at_the_right_has_the_colour_bar(grid: HeadGrid) -> None:
 
 
 def test_a_signal_reports_whether_there_is_room_for_captions(grid: HeadGrid) -> None:
-    told = [grid.has_captions]
-    grid.captions_changed.connect(lambda: told.append(grid.has_captions))
+    received = [grid.has_captions]
+    grid.captions_changed.connect(lambda: received.append(grid.has_captions))
     for size in ((150, 120), (160, 130), (640, 320)):
         grid.resize(*size)
-    assert told == [True, False, True]
+    assert received == [True, False, True]
 
 
 def test_charts_without_cells_draw_nothing(grid: HeadGrid) -> None:
@@ -232,23 +232,23 @@ def test_texts_of_cells(grid: HeadGrid) -> None:
 
 
 def test_hovering_describes_the_cell(grid: HeadGrid) -> None:
-    told: list[str] = []
-    grid.hovered.connect(told.append)
+    received: list[str] = []
+    grid.hovered.connect(received.append)
     hover(grid, at(grid, 5, 3.5, 1.5).toPoint())
     hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
     hover(grid, QPoint(1, 1))
     leave(grid)
     other = "head 6, query token 0 → key token 1: 0"
-    assert told == ["head 5, query token 3 → key token 1: 1", other, "", ""]
+    assert received == ["head 5, query token 3 → key token 1: 1", other, "", ""]
 
 
 def test_a_click_on_a_head_or_its_title_selects_it(grid: HeadGrid) -> None:
-    told: list[SelectionKey] = []
-    grid.clicked.connect(told.append)
+    received: list[SelectionKey] = []
+    grid.clicked.connect(received.append)
     click(grid, at(grid, 7, 1.5, 1.5).toPoint())
     click(grid, (grid.head_rect(2).topLeft() + QPointF(8, -6)).toPoint())
     click(grid, QPoint(grid.width() - 2, grid.height() - 2))
-    assert told == [SelectionKey(head=7), SelectionKey(head=2)]
+    assert received == [SelectionKey(head=7), SelectionKey(head=2)]
 
 
 @pytest.mark.parametrize(
@@ -271,10 +271,10 @@ def test_keys_go_from_head_to_head(
     # Six in a row.
     assert grid.head_rect(5).y() == grid.head_rect(0).y() < grid.head_rect(6).y()
     grid.mark(SelectionKey(head=start))
-    told: list[SelectionKey] = []
+    received: list[SelectionKey] = []
     texts: list[str] = []
-    grid.clicked.connect(told.append)
+    grid.clicked.connect(received.append)
     grid.reached.connect(lambda text, _at: texts.append(text))
     press(grid, key)
-    assert told == ([] if head is None else [SelectionKey(head=head)])
+    assert received == ([] if head is None else [SelectionKey(head=head)])
     assert texts == ([] if head is None else [f"head {head} · H {head}.5"])

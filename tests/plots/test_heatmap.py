@@ -187,23 +187,23 @@ def test_descriptions_of_cells(plot: Heatmap) -> None:
 
 
 def test_hovering_describes_the_cell(plot: Heatmap) -> None:
-    told: list[str] = []
-    plot.hovered.connect(told.append)
+    received: list[str] = []
+    plot.hovered.connect(received.append)
     for place in (pixel(plot, 2.5, 2.5), pixel(plot, 0.5, 0.5), QPoint(3, 3)):
         hover(plot, place)
     leave(plot)
-    assert told == ["layer 1, [SEP] (token 2): 9", "embeddings, [CLS] (token 0): 1", "", ""]
+    assert received == ["layer 1, [SEP] (token 2): 9", "embeddings, [CLS] (token 0): 1", "", ""]
 
 
 def test_a_click_selects_row_and_column(plot: Heatmap) -> None:
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
+    received: list[SelectionKey] = []
+    plot.clicked.connect(received.append)
     click(plot, pixel(plot, 1.5, 2.5))
     click(plot, pixel(plot, 3.2, 1.5))
     plot.show_chart(norms(column_keys=()))
     plot.show_chart(replace(norms(column_keys=()), row_keys=()))
     click(plot, pixel(plot, 1.5, 2.5))
-    assert told == [SelectionKey("layer.2", token=1)]
+    assert received == [SelectionKey("layer.2", token=1)]
     plot.show_chart(square([[1.0, 2.0, 3.0]] * 3))
     assert plot.key_at(position(plot, 0.5, 2.5)) == SelectionKey(token=2)
 
@@ -226,18 +226,18 @@ def test_pairs(window: QWidget) -> None:
     plot = Heatmap(window, selects_pairs=True)
     plot.resize(400, 300)
     plot.show_chart(replace(square([[1.0] * 4] * 4), row_keys=()))
-    told: list[object] = []
-    plot.paired.connect(lambda row, column: told.append((row, column)))
-    plot.clicked.connect(told.append)
+    received: list[object] = []
+    plot.paired.connect(lambda row, column: received.append((row, column)))
+    plot.clicked.connect(received.append)
     click(plot, pixel(plot, 2.5, 1.5))
-    assert told == [(1, 2), SelectionKey(token=2)]
+    assert received == [(1, 2), SelectionKey(token=2)]
     row, column = (1, 0, 1, 4), (0, 2, 4, 1)
     plot.mark(SelectionKey(token=2))
     assert plot.framed_cells() == ([column], [])
     plot.mark_row(1)
     assert plot.framed_cells() == ([row, column], [(1, 2, 1, 1)])
     press(plot, Qt.Key.Key_Up)
-    assert told[2:] == [(0, 2), SelectionKey(token=2)]
+    assert received[2:] == [(0, 2), SelectionKey(token=2)]
     plot.mark_row(3)
     plot.show_chart(square([[1.0]]))
     plot.mark(SelectionKey())
@@ -274,18 +274,18 @@ def test_keys_select_like_clicks_and_describe_the_cell(plot: Heatmap) -> None:
     plot.show_chart(square([[0.0, 0.125, 0.25], [1.0, 1.125, 1.25], [2.0, 2.125, 2.25]]))
     keys: list[SelectionKey] = []
     cells: list[Point] = []
-    told: list[tuple[str, QPoint]] = []
+    received: list[tuple[str, QPoint]] = []
     plot.clicked.connect(keys.append)
     plot.clicked.connect(plot.mark)
     plot.cell_clicked.connect(lambda row, column: cells.append((row, column)))
-    plot.reached.connect(lambda text, at: told.append((text, at)))
+    plot.reached.connect(lambda text, at: received.append((text, at)))
     click(plot, pixel(plot, 0.5, 0.5))
-    assert not told
+    assert not received
     press(plot, Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_End)
     assert cells == [(0, 0), (0, 1), (1, 1), (1, 2)]
-    assert [text for text, _ in told] == ["t0, t1: 0.125", "t1, t1: 1.125", "t1, t2: 1.25"]
+    assert [text for text, _ in received] == ["t0, t1: 0.125", "t1, t1: 1.125", "t1, t2: 1.25"]
     assert len(keys) == 4
-    assert (told[-1][1] - pixel(plot, 2.5, 1.5)).manhattanLength() <= 2
+    assert (received[-1][1] - pixel(plot, 2.5, 1.5)).manhattanLength() <= 2
     assert plot.framed_cells()[1] == [(1, 2, 1, 1)]
     # In a norms chart row 0 is at the bottom.
     plot.show_chart(norms())
@@ -334,8 +334,8 @@ def test_names_of_any_kind_are_drawn_as_they_are(plot: Heatmap) -> None:
     drawn = {"<b>bold</…", "&lt;&amp;", "注意力机制是什么意…", "xxxxxxxxx…"}
     assert drawn <= set(texts(svg(plot).decode()))
     for column, text in enumerate(names):
-        told = plot.text_at(position(plot, column + 0.5, 0.5))
-        assert told.startswith(f"embeddings, {isolated(text)} (token {column}): ")
+        received = plot.text_at(position(plot, column + 0.5, 0.5))
+        assert received.startswith(f"embeddings, {isolated(text)} (token {column}): ")
 
 
 def test_untitled_labels_say_that_some_are_missing_and_paper_has_titles(plot: Heatmap) -> None:

@@ -64,12 +64,12 @@ def test_texts_of_bins(plot: HistogramPlot) -> None:
     plot.show_chart(HistogramChart(EDGES, (Bars("B", (1, 1000, 0)),), is_log=True))
     assert plot.text_at(position(plot, 0.5, 1.0)) == "0 … 1: 1,000"
     plot.show_chart(ONE)
-    told: list[str] = []
-    plot.hovered.connect(told.append)
+    received: list[str] = []
+    plot.hovered.connect(received.append)
     for place in (pixel(plot, 0.5, 10), QPoint(2, 2), pixel(plot, 1.5, 10)):
         hover(plot, place)
     leave(plot)
-    assert told == ["0 … 1: 40", "", "1 … 2: 0", ""]
+    assert received == ["0 … 1: 40", "", "1 … 2: 0", ""]
 
 
 def test_values_outside_of_all_bins_are_counted_above(plot: HistogramPlot) -> None:
@@ -109,21 +109,21 @@ def test_only_several_series_are_named(plot: HistogramPlot) -> None:
 
 
 def test_a_bar_selects_nothing(plot: HistogramPlot) -> None:
-    told: list[object] = []
-    plot.clicked.connect(told.append)
+    received: list[object] = []
+    plot.clicked.connect(received.append)
     click(plot, pixel(plot, 0.5, 10))
     assert plot.key_at(position(plot, 0.5, 10)) is None
-    assert told == []
+    assert received == []
 
 
 def test_keys_go_from_bar_to_bar(plot: HistogramPlot) -> None:
-    told: list[tuple[str, QPoint]] = []
-    plot.reached.connect(lambda text, at: told.append((text, at)))
+    received: list[tuple[str, QPoint]] = []
+    plot.reached.connect(lambda text, at: received.append((text, at)))
     right, left = Qt.Key.Key_Right, Qt.Key.Key_Left
     press(plot, right, right, Qt.Key.Key_End, right, left, Qt.Key.Key_Home, left)
-    found = [text for text, _ in told]
+    found = [text for text, _ in received]
     assert found == ["−1 … 0: 10", "0 … 1: 40", "1 … 2: 0", "0 … 1: 40", "−1 … 0: 10"]
-    assert (told[-1][1] - pixel(plot, -0.5, 10)).manhattanLength() <= 2
+    assert (received[-1][1] - pixel(plot, -0.5, 10)).manhattanLength() <= 2
 
 
 def test_labels_at_both_ends_are_visible(plot: HistogramPlot) -> None:

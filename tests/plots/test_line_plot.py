@@ -446,25 +446,25 @@ def test_descriptions(plot: LinePlot) -> None:
 
 def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
     plot.show_chart(chart(Line("x", (1.23456789, -1e-9))))
-    told: list[str] = []
-    plot.hovered.connect(told.append)
+    received: list[str] = []
+    plot.hovered.connect(received.append)
     for place in (pixel(plot, 0, 1.0), pixel(plot, 1, 0.0), QPoint(2, 2)):
         hover(plot, place)
     leave(plot)
-    assert told == ["x, Layer 0: 1.234568", "x, Layer 1: −1e−09", "", ""]
+    assert received == ["x, Layer 0: 1.234568", "x, Layer 1: −1e−09", "", ""]
 
 
 def test_clicks_select_points_and_gaps(plot: LinePlot) -> None:
-    told: list[SelectionKey] = []
-    plot.clicked.connect(told.append)
+    received: list[SelectionKey] = []
+    plot.clicked.connect(received.append)
     click(plot, pixel(plot, 3, 4.0))
     click(plot, pixel(plot, 2, 3.0))
-    assert told == [SelectionKey("a.3"), SelectionKey("a.2")]
+    assert received == [SelectionKey("a.3"), SelectionKey("a.2")]
     drag(plot, pixel(plot, 1, 2.0), pixel(plot, 3, 3.0))
     for empty in ((), (SelectionKey(), SelectionKey())):
         plot.show_chart(chart(Line("no keys", (1.0, 2.0), empty)))
         click(plot, pixel(plot, 1, 2.0))
-    assert len(told) == 2
+    assert len(received) == 2
 
 
 # Keys.
@@ -472,10 +472,10 @@ def test_clicks_select_points_and_gaps(plot: LinePlot) -> None:
 
 def follow(plot: LinePlot) -> list[tuple[str, QPoint]]:
     """Select what is clicked, as the window does; return what is described."""
-    told: list[tuple[str, QPoint]] = []
+    received: list[tuple[str, QPoint]] = []
     plot.clicked.connect(plot.mark)
-    plot.reached.connect(lambda text, at: told.append((text, at)))
-    return told
+    plot.reached.connect(lambda text, at: received.append((text, at)))
+    return received
 
 
 @pytest.mark.parametrize(
@@ -496,12 +496,12 @@ def follow(plot: LinePlot) -> list[tuple[str, QPoint]]:
 def test_keys_go_along_a_line_and_from_line_to_line(
     plot: LinePlot, start: str | None, pressed: tuple[Qt.Key, ...], end: str
 ) -> None:
-    told = follow(plot)
+    received = follow(plot)
     plot.mark(SelectionKey(start))
     press(plot, *pressed)
-    assert told[-1][0] == end
+    assert received[-1][0] == end
     (ring,) = rings(plot)
-    assert (told[-1][1] - pixel(plot, *ring)).manhattanLength() <= 2
+    assert (received[-1][1] - pixel(plot, *ring)).manhattanLength() <= 2
     assert marked(plot) == [ring[0]]
     path = "b" if "part" in end else "a"
     assert plot.selection == SelectionKey(f"{path}.{int(ring[0])}")
@@ -511,33 +511,33 @@ def test_keys_go_along_a_line_and_from_line_to_line(
     ("start", "key"), [("a.0", LEFT), ("a.0", DOWN), ("b.0", UP), ("a.3", RIGHT), ("a.1", UP)]
 )
 def test_at_an_end_a_key_does_nothing(plot: LinePlot, start: str, key: Qt.Key) -> None:
-    told = follow(plot)
+    received = follow(plot)
     plot.mark(SelectionKey(start))
     press(plot, key)
-    assert told == []
+    assert received == []
     assert plot.selection == SelectionKey(start)
 
 
 def test_points_without_a_key_are_described(plot: LinePlot, qtbot: QtBot) -> None:
     plot.show_chart(chart(Line("x", (1.0, 2.0))))
-    told = follow(plot)
+    received = follow(plot)
     with qtbot.assertNotEmitted(plot.clicked):
         press(plot, RIGHT, RIGHT, RIGHT)
-    assert [text for text, _ in told] == ["x, Layer 0: 1", "x, Layer 1: 2"]
+    assert [text for text, _ in received] == ["x, Layer 0: 1", "x, Layer 1: 2"]
     assert rings(plot) == [(1, 2.0)]
 
 
 def test_the_focus_stays_on_the_line_of_that_name_in_another_chart(plot: LinePlot) -> None:
-    told = follow(plot)
+    received = follow(plot)
     plot.mark(SelectionKey("a.0"))
     press(plot, RIGHT)
     plot.show_chart(chart(PART, Line("layer: output", (5.0, 6.0), keys("a", 2))))
     assert rings(plot) == [(1, 6.0)]
     plot.describe_focused()
-    assert told[-1][0] == "layer: output, Layer 1: 6"
+    assert received[-1][0] == "layer: output, Layer 1: 6"
     plot.show_chart(chart(Line("other", (1.0, 1.5), keys("c", 2))))
     press(plot, RIGHT)
-    assert told[-1][0] == "other, Layer 0: 1"
+    assert received[-1][0] == "other, Layer 0: 1"
 
 
 def test_when_the_focus_leaves_the_selection_shows_its_value_again(

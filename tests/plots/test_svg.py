@@ -1,4 +1,4 @@
-"""Plots as SVG: the same picture as on the screen, in elements that every program draws alike."""
+"""Plots as SVG: the picture of the screen, in elements that all programs draw the same way."""
 
 import os
 import subprocess

@@ -248,13 +248,13 @@ def test_the_zoom_stays_for_the_same_tokens(plot: TokenMatrix) -> None:
 
 
 def test_hovering_describes_cells_and_names(plot: TokenMatrix) -> None:
-    told: list[str] = []
-    plot.hovered.connect(told.append)
+    received: list[str] = []
+    plot.hovered.connect(received.append)
     hover(plot, middle(plot, 2, 2).toPoint())
     hover(plot, row_name(plot, 3))
     hover(plot, column_name(plot, 4))
     leave(plot)
-    assert told == ["query word2 → key word2: 1", "query word3", "key word4", ""]
+    assert received == ["query word2 → key word2: 1", "query word3", "key word4", ""]
     plot.show_chart(chart_of(4, is_causal=True))
     assert plot.text_at(middle(plot, 0, 2)) == "query word0 → key word2: masked"
     assert plot.text_at(middle(plot, 2, 0)) == "query word2 → key word0: 0"

@@ -328,8 +328,9 @@ class Solver:
             is_size = variable.kind in ("width", "size") and len(variable.symbols) == 1
             if not is_size or symbol in self._unconditional or self._candidates.is_depth(symbol):
                 continue
-            if any(self._multiples(symbol).values()):
-                self._compare({symbol: self._observed.values[symbol] + 1})
+            if not any(self._multiples(symbol).values()):
+                continue
+            self._compare({symbol: self._observed.values[symbol] + 1})
             for name, multiple in self._multiples(symbol).items():
                 if multiple:
                     self._require(name, (f"{symbol} % {multiple} == 0",))

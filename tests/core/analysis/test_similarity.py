@@ -90,7 +90,7 @@ def test_the_same_word_in_both_sentences() -> None:
     plain = [plain_cosine(state[5], state[12]) for state in run.hidden_states]
     assert word_path(run, pairs[1]) == pytest.approx(plain, abs=1e-12)
     assert token_pair_path(run, 5, 12) == pytest.approx(plain, abs=1e-12)
-    # The two banks are alike in the embeddings, except for position and segment.
+    # The two banks have equal word embeddings; only position and segment differ.
     assert plain[0] > plain[-1]
 
 
@@ -181,7 +181,7 @@ def test_anisotropy_is_the_mean_cosine_and_the_part_of_each_feature() -> None:
     assert found.parts == pytest.approx(parts, abs=1e-12)
 
 
-def test_a_large_feature_makes_all_tokens_alike() -> None:
+def test_a_large_feature_makes_all_tokens_similar() -> None:
     state = np.random.default_rng(2).normal(size=(20, 64))
     state[:, 5] = 30.0
     found = anisotropy(state)

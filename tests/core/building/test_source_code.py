@@ -31,7 +31,7 @@ def test_a_class_is_its_lines_in_its_file() -> None:
     ("module", "name", "path", "version"),
     [
         ("torch.nn.modules.linear", "Linear", "torch/nn/modules/linear.py", torch.__version__),
-        # Without a forward of its own, and none to inherit.
+        # It neither defines nor inherits a forward.
         ("torch.nn.modules.container", "ModuleList", "torch/nn/modules/container.py", None),
         (OWN_MODEL, "TransformerBaseModel", "bertviewer/core/building/transformer_base.py", None),
     ],

@@ -54,7 +54,7 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
 def perturb(model: LoadedModel) -> None:
     """Add noise to the random weights, once.
 
-    A layer norm or bias as it is initialized would hide errors, as it multiplies by 1 or adds 0.
+    A freshly initialized layer norm or bias would hide errors: it multiplies by 1 or adds 0.
     """
     if model not in _perturbed:
         _perturbed.add(model)

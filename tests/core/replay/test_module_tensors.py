@@ -143,7 +143,7 @@ class Unusual(nn.Module):
 
 
 class Around(nn.Module):
-    """Calls an unusual module, and returns what the module in its place would."""
+    """Calls an unusual module, and returns the output of the module that it replaces."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()

@@ -87,7 +87,7 @@ def test_cancelling_leaves_the_model_unchanged(name: str, small: Opened) -> None
         if count == stop_at:
             raise Cancelled
 
-    # The first time the model is traced, and transformers puts hooks of its own on it.
+    # The first call traces the model, and transformers adds its hooks.
     REPLAYS[name](small, no_progress)
     REPLAYS[name](small, progress)
     hooks, implementation = hook_count(small.network), small.network.config._attn_implementation

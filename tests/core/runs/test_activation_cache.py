@@ -102,7 +102,7 @@ def test_calls_on_another_device_are_copied_to_the_cpu(monkeypatch: pytest.Monke
         tensor = torch.ones(2, device="meta")
         cache.add(path, RecordedCall((tensor,), {}, tensor, versions((tensor, tensor))))
     cache.calls["changed"][0].args[0].add_(1)
-    # The device "meta" stands for an accelerator, and has no values to copy.
+    # The device "meta" represents an accelerator, and has no values to copy.
     monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: torch.ones(tensor.shape))
     copy = cache.on_cpu()
     assert all(copy.calls[path][0].args[0].is_cpu for path in cache.calls)

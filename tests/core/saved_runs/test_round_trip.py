@@ -34,9 +34,9 @@ def is_same(one: ActivationRun, other: ActivationRun) -> bool:
         norms = [module.token_norms for module in run.modules]
         return [*run.hidden_states, *run.outputs.values(), *norms]
 
-    is_named_alike = one.outputs.keys() == other.outputs.keys()
+    has_equal_names = one.outputs.keys() == other.outputs.keys()
     return (
-        is_named_alike
+        has_equal_names
         and one == other
         and all(
             a is b is None

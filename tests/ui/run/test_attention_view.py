@@ -191,9 +191,9 @@ def test_square_root_scale_changes_colours_and_no_values(view: ViewHarness) -> N
         return [QColor(image.pixel(cell_pixel(plot, 4, key))).green() for key in range(9)]
 
     def values() -> list[str]:
-        told = plot.text_at(cell_pixel(plot, 2, 2).toPointF())
-        assert told
-        return [*map(csv_text, all_charts(view)), told]
+        received = plot.text_at(cell_pixel(plot, 2, 2).toPointF())
+        assert received
+        return [*map(csv_text, all_charts(view)), received]
 
     before, data, picture = brightness(), values(), export.png(plot)
     view.click("rootColors")

@@ -28,7 +28,7 @@ def test_both_sentences_of_a_pair_are_compared_and_padded(view: ViewHarness) -> 
     run = view.run(FIRST, SECOND).run
     vectors = rows(view, "sentenceTable")
     assert [row[0] for row in vectors] == ["[CLS]", "pooled", "mean of all tokens"]
-    # Their meanings are more alike than those of any two unrelated sentences.
+    # Their meanings are more similar than those of any two unrelated sentences.
     assert all(row[1].is_bold for row in view.table("sentenceTable").rows)
     assert vectors[2][1] == "0.667"
     assert "66 pairs of 12 plain sentences" in view.text("sentenceWords")

@@ -163,7 +163,7 @@ def test_a_file_of_one_plot_names_its_run(qtbot: QtBot, kind: type[CanvasPlot]) 
 
 
 @pytest.mark.parametrize("kind", [TokenMatrix, ArcPlot])
-def test_both_are_zoomed_alike(qtbot: QtBot, kind: type[TokenMatrix | ArcPlot]) -> None:
+def test_both_have_the_same_zoom(qtbot: QtBot, kind: type[TokenMatrix | ArcPlot]) -> None:
     row, b, a = side_by_side(qtbot, kind, (900, 400))
     chart = replace(grid(40, 40), is_top_down=True)
     row.show_charts(chart, chart)
