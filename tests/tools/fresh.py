@@ -18,6 +18,8 @@ from bertviewer.core.schema.costs import Costs
 from bertviewer.core.symbolic.counts import Derivation
 from bertviewer.core.symbolic.forward_pass import read_forward
 from bertviewer.core.symbolic.models import Build
+from bertviewer.core.util import budget
+from bertviewer.core.util.progress import no_progress
 from tests.tools.fresh_configurations import configurations
 
 CONFIGURATIONS = 10
@@ -149,7 +151,9 @@ def try_costs(
         tokens = max(1, draw.choice((1, 7, longest // 2, longest * 3 // 4, longest - 5)))
         values |= {"B": draw.randint(1, 3), "S": tokens, "S_d": draw.choice((1, 5, tokens))}
         try:
-            seen = read_forward(model, values)
+            # LongT5's masks grow with the square of a configuration value.
+            with budget.limited(no_progress):
+                seen = read_forward(model, values)
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             continue
         built += 1
