@@ -142,16 +142,20 @@ def qapp(qapp: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def _usual_looks() -> None:
-    """Undo what a window before has made of the looks, which all of a process have in common."""
+    """Restore what all tests of a process share: the theme, and the pointer outside of windows."""
     application = qt_application()
     if application is not None:
         _dress(application)
 
 
 def _dress(application: Any) -> None:
+    from PySide6.QtGui import QCursor
+
     from bertviewer.ui.theme.appearance import LIGHT_NAME, apply_appearance
 
     apply_appearance(application, LIGHT_NAME)
+    # A header or a button under the pointer is drawn in its hover colours.
+    QCursor.setPos(application.primaryScreen().geometry().bottomRight())
 
 
 @pytest.fixture

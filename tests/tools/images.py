@@ -9,11 +9,8 @@ from PySide6.QtWidgets import QWidget
 BLOCK = 4
 """Pictures are compared by the means of squares of so many pixels: fonts differ in edges only."""
 
-TOLERANCE, MOST = 24, 64
-"""How far each colour of a square may be off, of 255, and how far it may be off in a few."""
-
-FEW = 16
-"""Letters differ a little with the fonts that a process has used before."""
+TOLERANCE = 24
+"""How far each colour of a square may be off, of 255."""
 
 Pixels = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
@@ -47,7 +44,7 @@ def _difference(reference: QImage, image: QImage) -> str:
     apart = np.abs(_blocks(reference) - _blocks(image)).max(axis=2)
     row, column = np.unravel_index(apart.argmax(), apart.shape)
     count = int((apart > TOLERANCE).sum())
-    if apart[row, column] <= MOST and count <= FEW:
+    if not count:
         return ""
     place = f"{column * BLOCK}, {row * BLOCK}"
     return f"{count} squares, most at {place} (by {apart[row, column]:.0f} of 255)"
