@@ -1,7 +1,7 @@
 """The blocks of a report as plain data: paragraphs, tables, figures, formulas in sections.
 
 Each format writes these blocks. A text is a tuple of spans: plain strings, which are never markup,
-and spans with a meaning. A ``See`` refers to a table, figure or section by its name;
+and spans with a meaning. A ``See`` refers to a table, figure, formula or section by its name;
 ``ReportDocument.numbers`` has their numbers.
 """
 
@@ -45,7 +45,7 @@ class Muted(Struct, frozen=True):
 
 
 class See(Struct, frozen=True):
-    """A reference to a table, a figure or a section by its name, shown as ``Table 3.1``."""
+    """A reference to a table, figure, formula or section by its name, shown as ``Table 3.1``."""
 
     name: str
 
@@ -153,7 +153,10 @@ class Figure(Struct, frozen=True):
 
 
 class FormulaBlock(Struct, frozen=True):
-    """A formula: lines in Typst's notation, a legend of the symbols, notes and the source."""
+    """A formula: lines in Typst's notation, a legend of the symbols, notes and the source.
+
+    With a ``name`` it has a number, which ``See`` shows as ``Equation 5.3``.
+    """
 
     title: str
     about: Text
@@ -162,6 +165,7 @@ class FormulaBlock(Struct, frozen=True):
     terms: tuple[Term, ...]
     notes: tuple[str, ...]
     source: str
+    name: str = ""
 
 
 class SumTerm(Struct, frozen=True):

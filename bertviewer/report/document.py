@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.report.blocks import Block, Figure, Section, See, Table, Text
+from bertviewer.report.blocks import Block, Figure, FormulaBlock, Section, See, Table, Text
 
 SCHEMA = "bertviewer.report/1"
 
@@ -60,9 +60,9 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def numbers(self) -> Mapping[str, Numbered]:
-        """The numbers of sections, tables and figures by name.
+        """The numbers of sections, tables, figures and formulas by name.
 
-        Tables and figures are numbered separately in each chapter.
+        Tables, figures and formulas are numbered separately in each chapter.
 
         Raises:
             ValueError: two of them have the same name.
@@ -76,10 +76,10 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
 
         for chapter, number, section in _numbered(self.chapters):
             add(section.name, "Section" if "." in number else "Chapter", number)
-            counts = {"Table": 0, "Figure": 0}
+            counts = {"Table": 0, "Figure": 0, "Equation": 0}
             for block in _blocks(section) if section is chapter else ():
-                if isinstance(block, Table | Figure) and block.name:
-                    noun = type(block).__name__
+                if isinstance(block, Table | Figure | FormulaBlock) and block.name:
+                    noun = "Equation" if isinstance(block, FormulaBlock) else type(block).__name__
                     counts[noun] += 1
                     add(block.name, noun, f"{number}.{counts[noun]}")
         return found
@@ -93,8 +93,8 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
 
         Every block, row and span has a ``kind``, and the attributes of the class of that name in
         ``bertviewer.report.blocks``; plain text is a string. A reference (``see``) has its
-        ``text``; sections, tables and figures have their ``number``. Formulas are in Typst's
-        notation.
+        ``text``; sections, tables, figures and formulas have their ``number``. Formulas are in
+        Typst's notation.
         """
         return {
             "schema": SCHEMA,
@@ -133,8 +133,8 @@ def _data(value: object, numbers: Mapping[str, Numbered]) -> Any:
     match value:
         case See(name):
             data["text"] = numbers[name].text
-        case Table(name=name) | Figure(name=name) | Section(name=name) if name in numbers:
-            data["number"] = numbers[name].number
+        case Table() | Figure() | FormulaBlock() | Section() if value.name in numbers:
+            data["number"] = numbers[value.name].number
     return data
 
 

@@ -77,7 +77,8 @@ def _blocks(uses: Uses, shown: set[str]) -> Iterator[Block]:
     shown.update(notes)
     summary = formula.summary if len(uses) == 1 else ""
     yield FormulaBlock(
-        *(formula.title, about, summary, formula.maths, formula.terms, notes, formula.source)
+        *(formula.title, about, summary, formula.maths, formula.terms, notes, formula.source),
+        name=f"equation:{node.path}",
     )
     if len(uses) > 1:
         rows = tuple(Row.of(Code(node.path), formula.summary) for node, formula in uses)

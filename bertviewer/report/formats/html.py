@@ -249,14 +249,21 @@ class HtmlWriter(Writer):
 
     @override
     def formula(self, block: blocks.FormulaBlock, level: int) -> Iterator[str]:
-        yield '<div class="formula">'
+        target = f' id="{anchor(block.name)}"' if block.name else ""
+        yield f'<div class="formula"{target}>'
         yield _heading(block.title, level)
         if block.about:
             yield f'<p class="about">{self.text(block.about)}</p>'
         if block.summary:
             yield f"<p>{self.letters(block.summary)}</p>"
+        yield '<div class="equation">'
+        yield "<div>"
         for source in block.maths:
             yield f'<div class="maths">{self.mathml(source, is_block=True)}</div>'
+        yield "</div>"
+        if block.name:
+            yield f'<span class="tag">({self.numbers[block.name].number})</span>'
+        yield "</div>"
         if block.terms:
             yield '<dl class="legend">'
             yield from map(self._term, block.terms)

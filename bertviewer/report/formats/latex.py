@@ -267,8 +267,9 @@ class LatexWriter(Writer):
         yield rf"\formulatitle{{{_words(block.title)}}}{{{self.text(block.about)}}}"
         if block.summary:
             yield self.letters(block.summary) + r"\par"
-        for source in block.maths:
-            yield rf"\formula{{{self._latex(source, is_block=True)}}}"
+        for place, source in enumerate(block.maths, 1):
+            label = anchor(block.name) if place == len(block.maths) else ""
+            yield rf"\formula[{label}]{{{self._latex(source, is_block=True)}}}"
         if block.terms:
             yield r"\begin{legend}"
             yield from map(self._term, block.terms)

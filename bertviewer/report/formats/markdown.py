@@ -148,8 +148,10 @@ class MarkdownWriter(Writer):
         if block.summary or block.source:
             note = f"[^{self._footnote(block.source)}]" if block.source else ""
             yield _started(self.words(block.summary)) + note
-        for source in block.maths:
-            yield f"$$\n{latex_maths(self.mathml(source, is_block=True))}\n$$"
+        for place, source in enumerate(block.maths, 1):
+            is_tagged = block.name and place == len(block.maths)
+            tag = rf" \tag{{{self.numbers[block.name].number}}}" if is_tagged else ""
+            yield f"$$\n{latex_maths(self.mathml(source, is_block=True))}{tag}\n$$"
         if block.terms:
             rows = [
                 (self.maths(term.symbol), self.words(term.meaning), self.words(term.value or ""))

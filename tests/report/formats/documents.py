@@ -74,6 +74,7 @@ ATTENTION = FormulaBlock(
     ),
     notes=("Without the root, the scores grow with the width of a head.",),
     source="Vaswani et al. 2017, section 3.2.1",
+    name="attention",
 )
 DECIMALS = Table(
     columns=(
@@ -119,7 +120,7 @@ LONG = Table(
 BLOCKS: tuple[Block, ...] = (
     Paragraph(("A sentence with ", Code("code.path_name"), ", ", Maths("d_k = D / h"), " and ",
                Strong("strong"), Muted(" muted"), " words; see ", See("decimals"), ", ",
-               See("picture"), " and ", See("second"), ".")),
+               See("picture"), ", ", See("attention"), " and ", See("second"), ".")),
     Paragraph(("It is ", Tick(True), " or ", Tick(False), Bar(0.5), Break(), "below."), "note"),
     Paragraph((Letters("N_e·<D>"), " see שלום (12) ", Code("שלום"))),
     Paragraph(("The cat sat on the mat.",), "quote"),

@@ -22,15 +22,19 @@ ENGINES = ("xelatex", "pdflatex")
 
 
 def test_latex_counts_to_the_numbers_of_the_document(document: ReportDocument) -> None:
-    command = r"\\(chapter|section|tablecaption|drawing)\b.*?\n?.*?(?:\\label)?\{(\w+)\}$"
-    places = re.findall(command, latex_of(document, FOLDER), re.M)
+    command = (
+        r"\\(chapter|section|tablecaption|drawing)\b.*?\n?.*?(?:\\label)?\{(\w+)\}$"
+        r"|\\(formula)\[(\w+)\]"
+    )
+    found = re.findall(command, latex_of(document, FOLDER), re.M)
+    places = [(kind or "formula", name or label) for kind, name, _, label in found]
     places = [place for place in places if place[1] in document.numbers]
-    counts = {"chapter": 0, "section": 0, "tablecaption": 0, "drawing": 0}
+    counts: dict[str, int] = {}
     assert len(places) == len(document.numbers)
     for kind, name in places:
-        counts[kind] += 1
         if kind == "chapter":
-            counts |= {"section": 0, "tablecaption": 0, "drawing": 0}
+            counts = {"chapter": counts.get("chapter", 0)}
+        counts[kind] = counts.get(kind, 0) + 1
         number = f"{counts['chapter']}" + (f".{counts[kind]}" if kind != "chapter" else "")
         assert document.numbers[name].number == number
 
