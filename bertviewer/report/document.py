@@ -8,7 +8,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from bertviewer.report.blocks import Block, Figure, FormulaBlock, Section, See, Table, Text
+from bertviewer.report.blocks import (
+    Bibliography,
+    Block,
+    Entry,
+    Figure,
+    FormulaBlock,
+    Section,
+    See,
+    Table,
+    Text,
+)
 
 SCHEMA = "bertviewer.report/1"
 
@@ -83,6 +93,19 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
                     counts[noun] += 1
                     add(block.name, noun, f"{number}.{counts[noun]}")
         return found
+
+    @cached_property
+    def works(self) -> tuple[Entry, ...]:
+        """The works of the bibliography."""
+        lists = (b for s in self.chapters for b in _blocks(s) if isinstance(b, Bibliography))
+        return tuple(entry for each in lists for entry in each.entries)
+
+    @cached_property
+    def citations(self) -> re.Pattern[str]:
+        """Matches the keys of these works in a text, as its only group."""
+        # The longest first: a key may be the end of another.
+        keys = sorted((re.escape(work.key) for work in self.works), key=len, reverse=True)
+        return re.compile(rf"\b({'|'.join(keys)})" if keys else "($.)")
 
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.report/1``.

@@ -21,6 +21,9 @@ from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
 from bertviewer.report.blocks import strings_in
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.formats.maths import mathml_of
+from bertviewer.report.formats.spoken import spoken
+from bertviewer.report.formats.writer import math_lines
 from bertviewer.report.options import Paper
 from bertviewer.report.paging import fill_pages
 from bertviewer.report.script_fonts import FontChoice, choose_fonts
@@ -81,6 +84,11 @@ class TypesetReport:
             "date": {"year": day.year, "month": day.month, "day": day.day},
             "colors": _colors(theme),
             "fonts": fonts.families,
+            "citations": document.citations.pattern,
+            "spoken": {
+                line.source: spoken(mathml)
+                for line, mathml in mathml_of(math_lines(document)).items()
+            },
         }
         self._data = _printable(data, fonts)
         self._with_system = fonts.with_system

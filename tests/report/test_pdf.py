@@ -20,6 +20,7 @@ from bertviewer.report.blocks import (
     Code,
     Facts,
     Figure,
+    FormulaBlock,
     Letters,
     Listing,
     Muted,
@@ -37,7 +38,7 @@ from bertviewer.report.subject import Subject
 from bertviewer.report.typesetting import report_pdf
 from tests.core.checks.small_models import small_model
 from tests.report.conftest import document_of, subject_of
-from tests.report.reading import Report, squeezed
+from tests.report.reading import Report, each, squeezed
 
 RANDOM_NOTE = "The activations in this report come from random weights."
 
@@ -99,7 +100,9 @@ def test_figures_formulas_tables_and_links_are_accessible(report: Report) -> Non
     assert len(figures) > 8
     assert all(len(figure["/Alt"]) > 10 for figure in figures)
     assert len(formulas) > 30
-    assert all(formula["/Alt"] for formula in formulas)
+    alternatives = [formula["/Alt"] for formula in formulas]
+    assert [words for words in alternatives if re.search(r"[][(){}_^=+*/\\]", words)] == []
+    assert "GELU of x equals x Phi of x" in " ".join(alternatives)
     tables = elements(report, "/Table")
     assert len(tables) > 10
     for table in tables:
@@ -165,6 +168,21 @@ def test_all_texts_of_the_document_are_printed(document: ReportDocument, report:
     assert [string for string in expected if squeezed(string) not in text] == []
 
 
+def test_names_can_be_copied(report: Report, demo: Subject) -> None:
+    """A line may end after a dot of a module's name; nothing else is added to it."""
+    names = {parameter.name for parameter in demo.architecture.parameters}
+    for text in ("\n".join(page.extract_text() for page in report.reader.pages), report.text):
+        lines = re.sub(r"(?<=\.)\s", "", text)
+        assert [name for name in names if name not in lines] == []
+
+
+def test_citations_link_to_the_bibliography(report: Report) -> None:
+    links = [note.get_object() for page in report.reader.pages for note in page.get("/Annots", ())]
+    targets = [str(link["/Dest"]) for link in links if "/Dest" in link]
+    assert len([target for target in targets if target.startswith("cite:")]) > 10
+    assert set(targets) <= set(report.reader.named_destinations)
+
+
 def test_plots_have_their_texts(report: Report) -> None:
     texts = {"Norm", "Token", "Layer", "emb", "[CLS]", "##12", "[SEP]"}
     (page,) = (text for text in report.pages if texts <= set(text.split()))
@@ -175,7 +193,12 @@ def test_outline_and_contents(report: Report, document: ReportDocument) -> None:
     chapters = [heading for heading in report.headings() if re.match(r"\d+ ", heading)]
     titles = [chapter.title for chapter in document.chapters]
     assert chapters == [f"{number} {title}" for number, title in enumerate(titles, 1)]
-    assert all(chapter in report.pages[1] for chapter in chapters)
+    formulas = [
+        block.title for chapter in document.chapters for block in each(chapter, FormulaBlock)
+    ]
+    assert len(formulas) > 10
+    assert set(formulas) <= set(report.headings())
+    assert all(heading in report.pages[1] for heading in (*chapters, *formulas))
     for entry in report.reader.outline:
         if not isinstance(entry, list):
             number = report.reader.get_destination_page_number(entry)

@@ -14,10 +14,10 @@ from bertviewer.report.options import Options
 
 
 class ExportedFiles(Struct, frozen=True, eq=False):
-    """The content of a report's file, and the pictures in the folder next to it, by name."""
+    """The content of a report's file, and the files in the folder next to it, by name."""
 
     content: bytes
-    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 Write = Callable[[ReportDocument, Options, str], ExportedFiles]
@@ -33,6 +33,7 @@ class ReportFormat(Struct, frozen=True, eq=False):
         suffixes: file name extensions, the default first.
         write: writes a document.
         pictures: extension of the pictures in the folder next to the file, "" for a single file.
+        works: name of the bibliography's file in this folder, "" for none.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ReportFormat(Struct, frozen=True, eq=False):
     suffixes: tuple[str, ...]
     write: Write
     pictures: str = ""
+    works: str = ""
 
 
 def _pdf(document: ReportDocument, options: Options, _folder: str) -> ExportedFiles:
@@ -63,13 +65,16 @@ def _markdown(document: ReportDocument, _options: Options, folder: str) -> Expor
 
 
 def _latex(document: ReportDocument, options: Options, folder: str) -> ExportedFiles:
+    from bertviewer.report.formats.bibtex import bibtex_of
     from bertviewer.report.formats.latex import latex_of
     from bertviewer.report.formats.writer import picture_file
     from bertviewer.report.typesetting import drawings_as_pdf
 
     text = latex_of(document, folder, options.paper, options.theme)
-    pictures = {picture_file(name, ".pdf"): pdf for name, pdf in drawings_as_pdf(document.pictures)}
-    return ExportedFiles(text.encode(), pictures)
+    files = {picture_file(name, ".pdf"): pdf for name, pdf in drawings_as_pdf(document.pictures)}
+    if document.works:
+        files[WORKS] = bibtex_of(document.works).encode()
+    return ExportedFiles(text.encode(), files)
 
 
 def _json(document: ReportDocument, _options: Options, _folder: str) -> ExportedFiles:
@@ -81,11 +86,12 @@ def _json(document: ReportDocument, _options: Options, _folder: str) -> Exported
     return ExportedFiles(("\n".join(lines) + "\n").encode())
 
 
+WORKS = "references.bib"
 FORMATS = (
     ReportFormat("pdf", "PDF", (".pdf",), _pdf),
     ReportFormat("html", "Web page", (".html", ".htm"), _html),
     ReportFormat("markdown", "Markdown", (".md", ".markdown"), _markdown, ".svg"),
-    ReportFormat("latex", "LaTeX", (".tex", ".latex"), _latex, ".pdf"),
+    ReportFormat("latex", "LaTeX", (".tex", ".latex"), _latex, ".pdf", WORKS),
     ReportFormat("json", "JSON", (".json",), _json),
 )
 

@@ -19,6 +19,7 @@ from bertviewer.report.formats.writer import (
     Writer,
     anchor,
     breakable_parts,
+    named_formulas,
     one_line,
     split_indices,
     split_number,
@@ -136,6 +137,12 @@ class HtmlWriter(Writer):
             number = self.numbers[section.name].number
             title = f"<span>{number}</span> {self.words(section.title)}"
             yield f'<li><a href="#{anchor(section.name)}">{title}</a>'
+            if formulas := named_formulas(section):
+                yield "<ol>"
+                for name, formula in formulas:
+                    title = f"<span></span> {self.words(formula)}"
+                    yield f'<li><a href="#{anchor(name)}">{title}</a></li>'
+                yield "</ol>"
             yield from self.contents(section.sections)
             yield "</li>"
         yield "</ol>"
@@ -268,9 +275,9 @@ class HtmlWriter(Writer):
             yield '<dl class="legend">'
             yield from map(self._term, block.terms)
             yield "</dl>"
-        yield from (f'<p class="note">{self.letters(note)}</p>' for note in block.notes)
+        yield from (f'<p class="note">{self.cited(note)}</p>' for note in block.notes)
         if block.source:
-            yield f'<p class="source">Source: {self.words(block.source)}</p>'
+            yield f'<p class="source">Source: {self.cited(block.source)}</p>'
         yield "</div>"
 
     def _term(self, term: Term) -> str:
@@ -281,7 +288,7 @@ class HtmlWriter(Writer):
     @override
     def sum(self, block: blocks.Sum, level: int) -> Iterator[str]:
         yield '<div class="sum">'
-        yield _heading(block.title, level)
+        yield f"<p>{self.strong(block.title)}</p>"
         if block.terms:
             yield '<p class="terms">'
             yield from (self._sum_term(term, len(block.terms) == 1) for term in block.terms)
@@ -305,11 +312,11 @@ class HtmlWriter(Writer):
     def answer(self, block: blocks.Answer) -> Iterator[str]:
         yield '<aside class="answer">'
         yield f'<p class="question">{self.strong(block.question)}</p>'
-        yield f"<p>{self.letters(block.text)}</p>"
+        yield f"<p>{self.cited(block.text)}</p>"
         if block.measured:
             yield f"<p>{_element('em', block.measured)}</p>"
         if block.source:
-            yield f'<p class="source">{self.words(block.source)}</p>'
+            yield f'<p class="source">{self.cited(block.source)}</p>'
         yield "</aside>"
 
     @override
@@ -340,7 +347,7 @@ class HtmlWriter(Writer):
         if entry.link.startswith(("https://", "http://")):
             link = f"<a href={_attribute(entry.link)}>{link}</a>"
         text = f"{self.words(entry.text)}{f' {link}' if link else ''}"
-        return f'<li id="work-{anchor(entry.key)}">{text}</li>'
+        return f'<li id="work-{self.cite_keys[entry.key]}">{text}</li>'
 
     @override
     def words(self, text: str) -> str:
@@ -375,6 +382,10 @@ class HtmlWriter(Writer):
     @override
     def reference(self, name: str) -> str:
         return f'<a href="#{anchor(name)}">{escape(self.numbers[name].text)}</a>'
+
+    @override
+    def citation(self, key: str) -> str:
+        return f'<a class="citation" href="#work-{self.cite_keys[key]}">{escape(key)}</a>'
 
     @override
     def tick(self, holds: bool) -> str:

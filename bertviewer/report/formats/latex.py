@@ -173,12 +173,12 @@ class LatexWriter(Writer):
             yield rf"\{name}{{{_words(section.title)}}}\label{{{anchor(section.name)}}}"
             yield ""
             for block in section.blocks:
-                yield from self._separated(block)
+                yield from self._separated(block, level + 1)
             yield from self.sections(section.sections, level + 1)
 
-    def _separated(self, block: blocks.Block) -> Iterator[str]:
+    def _separated(self, block: blocks.Block, level: int = 0) -> Iterator[str]:
         """Yield a block's lines and an empty one."""
-        yield from self.block(block)
+        yield from self.block(block, level)
         yield ""
 
     @override
@@ -264,7 +264,8 @@ class LatexWriter(Writer):
     @override
     def formula(self, block: blocks.FormulaBlock, level: int) -> Iterator[str]:
         yield r"\begin{formulablock}"
-        yield rf"\formulatitle{{{_words(block.title)}}}{{{self.text(block.about)}}}"
+        name = _LEVELS[min(level, len(_LEVELS) - 1)]
+        yield rf"\formulatitle{{{name}}}{{{_words(block.title)}}}{{{self.text(block.about)}}}"
         if block.summary:
             yield self.letters(block.summary) + r"\par"
         for place, source in enumerate(block.maths, 1):
@@ -275,9 +276,9 @@ class LatexWriter(Writer):
             yield from map(self._term, block.terms)
             yield r"\end{legend}"
         yield r"\end{formulablock}"
-        yield from (rf"\formulanote{{{self.letters(note)}}}" for note in block.notes)
+        yield from (rf"\formulanote{{{self.cited(note)}}}" for note in block.notes)
         if block.source:
-            yield rf"\formulanote{{\muted{{Source: {_words(block.source)}}}}}"
+            yield rf"\formulanote{{\muted{{Source: {self.cited(block.source)}}}}}"
 
     def _term(self, term: Term) -> str:
         meaning, value = self.letters(term.meaning), self.letters(term.value or "")
@@ -308,8 +309,8 @@ class LatexWriter(Writer):
 
     @override
     def answer(self, block: blocks.Answer) -> Iterator[str]:
-        parts = [_words(block.question), self.letters(block.text)]
-        parts += map(_words, (block.measured, block.source))
+        source = self.cited(f"{block.source}.") if block.source else ""
+        parts = (_words(block.question), self.cited(block.text), _words(block.measured), source)
         yield r"\answer" + "".join(f"{{{part}}}" for part in parts)
 
     @override
@@ -339,7 +340,8 @@ class LatexWriter(Writer):
             link = self.code(entry.link)
             if _LINK.fullmatch(entry.link):
                 link = rf"\href{{{entry.link}}}{{{link}}}"
-            yield rf"\work{{{_words(entry.text)}}}{{{link}}}"
+            key = self.cite_keys[entry.key]
+            yield rf"\work{{{_words(entry.key)}}}{{{key}}}{{{_words(entry.text)}}}{{{link}}}"
         yield r"\end{works}"
 
     @override
@@ -380,6 +382,10 @@ class LatexWriter(Writer):
     def reference(self, name: str) -> str:
         label = anchor(name)
         return rf"\hyperref[{label}]{{{self.numbers[name].noun}~\ref*{{{label}}}}}"
+
+    @override
+    def citation(self, key: str) -> str:
+        return rf"\cite{{{self.cite_keys[key]}}}"
 
     @override
     def tick(self, holds: bool) -> str:

@@ -12,7 +12,14 @@ from bertviewer.report import blocks
 from bertviewer.report.blocks import Column, Row, Section, Text
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.maths import latex_maths
-from bertviewer.report.formats.writer import MAX_HEADING, Writer, one_line, picture_file
+from bertviewer.report.formats.writer import (
+    MAX_HEADING,
+    Writer,
+    anchor,
+    named_formulas,
+    one_line,
+    picture_file,
+)
 
 _LEVEL = "\N{NO-BREAK SPACE}" * 2
 _MAX_PADDED = 48
@@ -39,7 +46,7 @@ def markdown_of(document: ReportDocument, folder: str) -> str:
         *("---", ""),
         writer.words(document.front.program),
     )
-    return "\n".join((*lines, *writer.footnotes(), ""))
+    return "\n".join((*lines, ""))
 
 
 class MarkdownWriter(Writer):
@@ -48,7 +55,6 @@ class MarkdownWriter(Writer):
     def __init__(self, document: ReportDocument, folder: str) -> None:
         super().__init__(document)
         self._folder = folder
-        self._sources: list[str] = []  # of formulas, in footnotes
         self._is_cell = False
 
     def front(self) -> Iterator[str]:
@@ -70,6 +76,8 @@ class MarkdownWriter(Writer):
         for section in sections:
             title = self._numbered_title(section)
             yield f"{indent}- [{self.words(title)}](#{_slug(title)})"
+            for name, formula in named_formulas(section):
+                yield f"{indent}  - [{self.words(formula)}](#{anchor(name)})"
             yield from self.contents(section.sections, f"{indent}  ")
 
     def sections(self, sections: Sequence[Section], level: int) -> Iterator[str]:
@@ -79,11 +87,6 @@ class MarkdownWriter(Writer):
             for block in section.blocks:
                 yield from (*self.block(block, level + 1), "")
             yield from self.sections(section.sections, level + 1)
-
-    def footnotes(self) -> Iterator[str]:
-        """Yield the footnotes of all formulas that were written."""
-        for number, source in enumerate(self._sources, 1):
-            yield f"\n[^{number}]: {self.words(source)}"
 
     def _numbered_title(self, section: Section) -> str:
         return f"{self.numbers[section.name].number} {section.title}"
@@ -142,12 +145,12 @@ class MarkdownWriter(Writer):
         yield "\n\n".join(self._formula_paragraphs(block, level))
 
     def _formula_paragraphs(self, block: blocks.FormulaBlock, level: int) -> Iterator[str]:
-        yield _heading(self.words(block.title), level)
+        target = f'<a id="{anchor(block.name)}"></a>' if block.name else ""
+        yield _heading(target + self.words(block.title), level)
         if block.about:
             yield self._lines(block.about)
-        if block.summary or block.source:
-            note = f"[^{self._footnote(block.source)}]" if block.source else ""
-            yield _started(self.words(block.summary)) + note
+        if block.summary:
+            yield _started(self.words(block.summary))
         for place, source in enumerate(block.maths, 1):
             is_tagged = block.name and place == len(block.maths)
             tag = rf" \tag{{{self.numbers[block.name].number}}}" if is_tagged else ""
@@ -158,13 +161,9 @@ class MarkdownWriter(Writer):
                 for term in block.terms
             ]
             yield "\n".join(_table_lines([column.title for column in _LEGEND], rows, _LEGEND))
-        yield from (_started(self.words(note)) for note in block.notes)
-
-    def _footnote(self, source: str) -> int:
-        """Return the number of a source's footnote."""
-        if source not in self._sources:
-            self._sources.append(source)
-        return self._sources.index(source) + 1
+        yield from (_started(self.cited(note)) for note in block.notes)
+        if block.source:
+            yield f"Source: {self.cited(block.source)}"
 
     @override
     def sum(self, block: blocks.Sum, level: int) -> Iterator[str]:
@@ -189,11 +188,11 @@ class MarkdownWriter(Writer):
     @override
     def answer(self, block: blocks.Answer) -> Iterator[str]:
         yield f"> {self.strong(block.question)}\\"
-        yield f"> {_started(self.words(block.text))}"
+        yield f"> {_started(self.cited(block.text))}"
         source = f"({block.source})" if block.source else ""
         if further := " ".join(filter(None, (block.measured, source))):
             yield ">"
-            yield f"> {_started(self.words(further))}"
+            yield f"> {_started(self.cited(further))}"
 
     @override
     def tokens(self, block: blocks.Tokens) -> Iterator[str]:
@@ -219,7 +218,8 @@ class MarkdownWriter(Writer):
     def bibliography(self, block: blocks.Bibliography) -> Iterator[str]:
         for entry in block.entries:
             link = f" <{entry.link}>" if _LINK.fullmatch(entry.link) else ""
-            yield f"- {_started(self.words(entry.text))}{link}"
+            target = f'<a id="work-{self.cite_keys[entry.key]}"></a>'
+            yield f"- {target}{self.words(entry.text)}{link}"
 
     @override
     def words(self, text: str) -> str:
@@ -256,6 +256,10 @@ class MarkdownWriter(Writer):
     @override
     def reference(self, name: str) -> str:
         return self.numbers[name].text
+
+    @override
+    def citation(self, key: str) -> str:
+        return f"[{self.words(key)}](#work-{self.cite_keys[key]})"
 
     @override
     def tick(self, holds: bool) -> str:

@@ -1,4 +1,4 @@
-"""Saves a report: its file and the folder of its pictures, all of them or none."""
+"""Saves a report: its file and the folder next to it, all of them or none."""
 
 import re
 from collections.abc import Iterable
@@ -15,11 +15,12 @@ from bertviewer.core.saving.atomic_files import (
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.formats import ReportFormat
+from bertviewer.report.formats.formats import WORKS, ReportFormat
 from bertviewer.report.options import Options
 
 _UNSAFE = re.compile(r"[^\w.+-]")
-PICTURES = re.compile(r"figure-[A-Za-z0-9._-]*\.(svg|pdf)")
+FILES = re.compile(rf"figure-[A-Za-z0-9._-]*\.(svg|pdf)|{re.escape(WORKS)}")
+"""The names of files in the folder next to a report."""
 
 
 def pictures_folder(path: Path) -> str:
@@ -38,7 +39,7 @@ def check_report(path: Path, form: ReportFormat, models: Iterable[ModelSource]) 
     """
     check_writable(path, models)
     if form.pictures:
-        check_folder(resolved(path).parent / pictures_folder(path), PICTURES)
+        check_folder(resolved(path).parent / pictures_folder(path), FILES)
 
 
 def save_report(  # noqa: PLR0917
@@ -64,6 +65,6 @@ def save_report(  # noqa: PLR0917
         save(path, exported.content, models)
         return
     # A report in another format may have its pictures in the same folder.
-    own = re.compile(f"figure-[A-Za-z0-9._-]*{re.escape(form.pictures)}")
-    sidecar = SidecarFolder(folder, exported.pictures, PICTURES, own)
+    own = re.compile(f"figure-[A-Za-z0-9._-]*{re.escape(form.pictures)}|{re.escape(form.works)}")
+    sidecar = SidecarFolder(folder, exported.files, FILES, own)
     save_with_folder(path, exported.content, sidecar, models)

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -27,6 +27,7 @@ from bertviewer.report.blocks import (
     Paragraph,
     Points,
     Row,
+    Section,
     See,
     Span,
     Strong,
@@ -37,6 +38,7 @@ from bertviewer.report.blocks import (
     Tokens,
 )
 from bertviewer.report.document import ReportDocument
+from bertviewer.report.formats.bibtex import cite_keys
 from bertviewer.report.formats.maths import MathLine, mathml_of
 
 MAX_HEADING = 6
@@ -65,7 +67,8 @@ class Writer(ABC):
     def __init__(self, document: ReportDocument) -> None:
         self.document = document
         self.numbers = document.numbers
-        self._mathml = mathml_of(_math_lines((document.front, document.chapters)))
+        self.cite_keys = cite_keys(document.works)
+        self._mathml = mathml_of(math_lines(document))
 
     def mathml(self, source: str, *, is_block: bool = False) -> str:
         """Return a formula of the document as MathML."""
@@ -74,6 +77,17 @@ class Writer(ABC):
     def text(self, text: Text) -> str:
         """Return a text."""
         return "".join(map(self._span, text))
+
+    def cited(self, text: str, write: Callable[[str], str] | None = None) -> str:
+        """Return a text of the program, whose citations link to the bibliography.
+
+        ``write`` writes the parts between them, by default with subscripts.
+        """
+        parts = self.document.citations.split(text)
+        return "".join(
+            self.citation(part) if place % 2 else (write or self.letters)(part)
+            for place, part in enumerate(parts)
+        )
 
     def block(self, block: Block, level: int = 1) -> Iterator[str]:
         """Yield the lines of a block; ``level`` is the one of a heading in it."""
@@ -106,7 +120,7 @@ class Writer(ABC):
     def _span(self, span: Span) -> str:
         match span:
             case str():
-                return self.words(span)
+                return self.cited(span, self.words)
             case Code(text):
                 return self.code(text)
             case Maths(source):
@@ -205,6 +219,10 @@ class Writer(ABC):
         """Return a reference to a part of the report."""
 
     @abstractmethod
+    def citation(self, key: str) -> str:
+        """Return a link to a work of the bibliography."""
+
+    @abstractmethod
     def tick(self, holds: bool) -> str:
         """Return a tick or a cross."""
 
@@ -215,6 +233,12 @@ class Writer(ABC):
     @abstractmethod
     def line_break(self) -> str:
         """Return a line break."""
+
+
+def named_formulas(section: Section) -> list[tuple[str, str]]:
+    """Return the names and titles of a section's formulas, which are headings below its own."""
+    formulas = (block for block in section.blocks if isinstance(block, FormulaBlock))
+    return [(block.name, block.title) for block in formulas if block.name]
 
 
 def anchor(name: str) -> str:
@@ -293,18 +317,20 @@ def widest_fractions(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
     return tuple(widest)
 
 
-def _math_lines(value: object) -> Iterator[MathLine]:
-    """Yield all formulas in a value."""
+def math_lines(value: object) -> Iterator[MathLine]:
+    """Yield all formulas in a document or a part of it."""
     match value:
+        case ReportDocument():
+            yield from math_lines((value.front, value.chapters))
         case Maths(source):
             yield MathLine(source)
         case Term(symbol):
             yield MathLine(symbol)
         case tuple():
             for each in value:
-                yield from _math_lines(each)
+                yield from math_lines(each)
         case Struct():
             if isinstance(value, FormulaBlock):
                 yield from (MathLine(source, is_block=True) for source in value.maths)
             for name in value.__struct_fields__:
-                yield from _math_lines(getattr(value, name))
+                yield from math_lines(getattr(value, name))

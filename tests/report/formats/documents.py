@@ -172,8 +172,8 @@ UNTRUSTED: tuple[Block, ...] = (
 )
 WORKS = Bibliography(
     (
-        Entry("vaswani", "Vaswani, A. et al. (2017). Attention is all you need.", "https://arxiv.org/abs/1706.03762"),
-        Entry("ba", "Ba, J. L. et al. (2016). Layer normalization."),
+        Entry("Vaswani et al. 2017", "Vaswani, A. et al. (2017). Attention is all you need.", "https://arxiv.org/abs/1706.03762"),
+        Entry("Ba et al. 2016", "Ba, J. L. et al. (2016). Layer normalization."),
     )
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.formats import FORMATS, format_of
+from bertviewer.report.formats.formats import FORMATS, WORKS, format_of
 from bertviewer.report.options import Options
 from tests.report.formats.conftest import FOLDER
 from tests.report.formats.documents import full_document
@@ -64,7 +64,7 @@ def digests() -> list[str]:
     found = []
     for form in FORMATS:
         written = form.write(full_document(), Options(), FOLDER)
-        for name, content in (("", written.content), *written.pictures.items()):
+        for name, content in (("", written.content), *written.files.items()):
             found.append(f"{form.name} {name} {hashlib.sha256(content).hexdigest()}")
     return found
 
@@ -83,7 +83,8 @@ def test_contents_pictures_and_greyscale(document: ReportDocument) -> None:
     for form in FORMATS:
         written = form.write(document, Options(), FOLDER)
         assert written.content.startswith(STARTS[form.name])
-        assert len(written.pictures) == (2 if form.pictures else 0)
-        assert all(name.endswith(form.pictures) for name in written.pictures)
+        pictures = [name for name in written.files if name != WORKS]
+        assert len(pictures) == (2 if form.pictures else 0)
+        assert all(name.endswith(form.pictures) for name in pictures)
         grey = form.write(document, Options(grey=True), FOLDER).content
         assert (grey != written.content) == (form.name in ("pdf", "html", "latex"))

@@ -70,7 +70,7 @@ def test_it_compiles(engine: str, document: ReportDocument, tmp_path: Path) -> N
         pytest.skip(f"no {engine} on this machine")
     (tmp_path / FOLDER).mkdir()
     exported = format_by_name("latex").write(document, Options(), FOLDER)
-    for name, content in exported.pictures.items():
+    for name, content in exported.files.items():
         (tmp_path / FOLDER / name).write_bytes(content)
     (tmp_path / "report.tex").write_bytes(exported.content)
     command = [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]

@@ -1,9 +1,12 @@
 """Formulas as MathML and as LaTeX, also those of all families."""
 
+import re
+
 import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.report.formats.maths import MathLine, latex_maths, mathml_of
+from bertviewer.report.formats.spoken import spoken
 from tests.core.formulas.formula_models import all_architectures, maths_of
 
 CASES = {
@@ -41,6 +44,27 @@ def test_formulas_as_latex() -> None:
     assert {source: latex_maths(found[line]) for source, line in lines.items()} == CASES
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('op("softmax")(x)', "softmax of x"),
+        ("Phi(x) = x/2", "Phi of x equals x over 2"),
+        (
+            'Y = op("softmax")((Q_h K_h^top) / sqrt(d_k) + M)',
+            "Y equals softmax of open parenthesis the fraction Q sub h K sub h transposed over the "
+            "square root of d sub k, end root, end fraction, plus M close parenthesis",
+        ),
+        ("limits(W)_(2 times S)[t], quad t in RR", "W of size 2 by S at t, t in the real numbers"),
+        ("sum_(i=1)^n x_i^2", "the sum from i equals 1 to n of x sub i squared"),
+        ("max_i abs(x)^(-3)", "max over i vertical bar x vertical bar to the power of minus 3"),
+        ("hat(epsilon) dot.o overbrace(y, n) \\ z", "epsilon hat times element by element y, that is n; z"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_formulas_in_words(source: str, words: str) -> None:
+    (mathml,) = mathml_of([MathLine(source, is_block=True)]).values()
+    assert spoken(mathml) == words
+
+
 def test_each_line_is_one_element() -> None:
     lines = [MathLine("x"), MathLine("x", is_block=True), MathLine("y"), MathLine("x")]
     found = mathml_of(lines)
@@ -76,6 +100,7 @@ def test_formulas_of_all_families_are_balanced_latex() -> None:
             lines |= dict.fromkeys([MathLine(maths_of(node, architecture) or "", is_block=True)])
     assert len(lines) > 500
     for line, element in mathml_of(lines).items():
+        assert not re.search(r"[][(){}^=+*/|:∑√∈]", spoken(element))
         written = latex_maths(element)
         assert written.isascii()
         assert written.count("{") == written.count("}"), line

@@ -13,7 +13,7 @@ from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.formats import FORMATS, ReportFormat, format_of
 from bertviewer.report.formats.saving import check_report, pictures_folder, save_report
 from bertviewer.report.options import Options
-from tests.report.formats.documents import PICTURE, document_of
+from tests.report.formats.documents import PICTURE, WORKS, document_of
 
 PLAIN = document_of(title="plain")
 WITH_PICTURE = document_of(
@@ -46,6 +46,16 @@ def test_pictures_are_in_the_folder_that_the_file_refers_to(
     # A new report without pictures removes those of the old one.
     save(path, PLAIN)
     assert set(files_in(tmp_path)) == {path.name}
+
+
+def test_the_bibliography_is_next_to_latex(tmp_path: Path) -> None:
+    path = tmp_path / "report.tex"
+    save(path, document_of(WORKS))
+    (works,) = (content for name, content in files_in(tmp_path).items() if name.endswith(".bib"))
+    assert "@article{VaswaniEtAl2017," in works.decode()
+    assert "author = {A. Vaswani and N. Shazeer" in works.decode()
+    save(path, PLAIN)
+    assert set(files_in(tmp_path)) == {"report.tex"}
 
 
 def test_formats_share_a_folder(tmp_path: Path) -> None:

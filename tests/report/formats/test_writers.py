@@ -19,7 +19,7 @@ from bertviewer.report.blocks import (
 )
 from bertviewer.report.formats.formats import format_by_name
 from bertviewer.report.formats.markdown import markdown_of
-from bertviewer.report.formats.saving import PICTURES
+from bertviewer.report.formats.saving import FILES
 from bertviewer.report.formats.writer import picture_file, split_indices
 from bertviewer.report.options import Options
 from tests.report.formats.conftest import FOLDER
@@ -56,7 +56,7 @@ def test_different_pictures_have_different_file_names() -> None:
     names = ["a.b", "a-b", "a_b", "a:b", "a/b", "../a", "heads-encoder.layer.0.self-0", "注"]
     files = [picture_file(name, ".svg") for name in names]
     assert len(set(files)) == len(names)
-    assert all(PICTURES.fullmatch(file) for file in files)
+    assert all(FILES.fullmatch(file) for file in files)
     assert files[6] == "figure-heads-encoder.layer.0.self-0.svg"
 
 
