@@ -142,7 +142,7 @@ def _attention(context: "RunContext", options: FigureOptions) -> "Picture":
 
 
 def _heads(context: "RunContext", _options: FigureOptions) -> "Picture":
-    from bertviewer.charts.attention import head_measures_chart
+    from bertviewer.charts.attention import head_measures_chart, most_keys
     from bertviewer.core.analysis.attention_maps import head_measures
     from bertviewer.report.pictures import Picture
 
@@ -150,9 +150,8 @@ def _heads(context: "RunContext", _options: FigureOptions) -> "Picture":
     if not found:
         raise UserError("this run has no attention to show")
     measures = {layer: head_measures(maps, context.run) for layer, maps in found.items()}
-    return Picture(
-        head_measures_chart(tuple(found), measures, "entropy"), 680, 90 + 22 * len(found)
-    )
+    chart = head_measures_chart(tuple(found), measures, "entropy", keys=most_keys(context.run))
+    return Picture(chart, 680, 90 + 22 * len(found))
 
 
 def _histogram(context: "RunContext", options: FigureOptions) -> "Picture":

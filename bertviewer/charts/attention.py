@@ -2,7 +2,8 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from math import log
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec import Struct
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Alignment, Pairs
 from bertviewer.charts.labels import MAX_TOKEN, shortened, token_names, visible
-from bertviewer.charts.levels import ColorIndices, Levels, Values, levels_of
+from bertviewer.charts.levels import PARTS, ROUNDING, ColorIndices, Values, levels_of
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -63,7 +64,7 @@ def heads_chart(attention: RunAttention, is_root: bool = False) -> HeadsChart:
         subject=attention.layer.name,
         cell_text=translate("charts", "head {0}, query {1} → key {2}: {3}"),
         is_root=is_root,
-        levels=_levels(maps.probabilities),
+        levels=levels_of(maps.probabilities, bounds=PARTS),
         query_starts=_starts(run, maps.query_tokens),
         key_starts=_starts(run, maps.key_tokens),
         masked=maps.masked,
@@ -102,7 +103,7 @@ def head_chart(
         subject=f"{attention.layer.name}, {name}",
         is_root=is_root,
         is_top_down=True,
-        levels=_levels(values),
+        levels=levels_of(values, bounds=PARTS),
         row_names=tuple(query.format(names[token]) for token in queries),
         column_names=tuple(key.format(names[token]) for token in keys),
         row_starts=_starts(run, queries),
@@ -118,13 +119,15 @@ def head_measures_chart(
     figures: Mapping[AttentionLayer, HeadMeasures],
     measure: Measure,
     *,
+    keys: int = 0,
     name: str = "",
     pictures: Mapping[AttentionLayer, ColorIndices] | None = None,
 ) -> AllHeadsChart:
     """Return a measure of each head (columns) in each attention layer (rows, the first below).
 
     Layers without measures have empty rows. Columns select heads; rows select nothing, because the
-    calls of a shared layer are one module. ``name`` is that of the measure.
+    calls of a shared layer are one module. ``name`` is that of the measure. Entropies of ``keys``
+    keys have a scale up to that of uniform attention.
     """
     rows = [figures[layer].get(measure) if layer in figures else None for layer in layers]
     count = max((len(row) for each in figures.values() for row in each.values()), default=0)
@@ -150,10 +153,26 @@ def head_measures_chart(
         value_title=titles.get(measure, share),
         row_names=tuple(layer.name for layer in layers),
         column_names=tuple(map(translate("charts", "head {0}").format, range(count))),
-        # Shares begin at 0, so that small differences do not stand out.
-        levels=None if measure in titles else _levels(values),
+        **_measure_scale(values, measure, keys),
         pictures=small,
     )
+
+
+def _measure_scale(values: Values, measure: Measure, keys: int) -> dict[str, Any]:
+    """Return the range of a measure's colours, from 0, and the label of its end."""
+    if measure not in ("entropy", "distance"):
+        return {"levels": levels_of(values, bounds=PARTS)}
+    high, most = levels_of(values)[1], log(keys) if keys > 1 else 0.0
+    if measure == "entropy" and high <= most * (1 + ROUNDING):
+        return {"levels": (0.0, most), "end_label": f"ln {keys}"}
+    return {"levels": (0.0, high)}
+
+
+def most_keys(run: ActivationRun) -> int:
+    """Return the largest number of tokens that a query attends to, in any stack."""
+    segments = [token.segment for token in run.tokens]
+    has_stacks = any(len(paths) > 1 for paths in run.state_paths)
+    return max(map(segments.count, (0, 1))) if has_stacks else len(segments)
 
 
 def measure_names(run: ActivationRun) -> dict[Measure, str]:
@@ -204,8 +223,3 @@ def _caption(maps: AttentionMaps, head: int) -> str:
         return entropy
     distance = maps.distances[head]
     return f"{entropy}  d {distance:.{0 if distance >= 9.95 else 1}f}"
-
-
-def _levels(values: Values) -> Levels:
-    """Return the range from 0 to the largest weight."""
-    return 0.0, levels_of(values)[1]

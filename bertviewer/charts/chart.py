@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.charts.levels import ANY, Levels, Mask, Values, levels_of
+from bertviewer.charts.levels import ANY, Levels, Mask, Values, are_equal, levels_of
 from bertviewer.charts.selection_key import SelectionKey, closest_keys
 from bertviewer.charts.table import CellValue, Rows, column_header, corner_header, unmasked_rows
 from bertviewer.core.util.numbers import number_text
@@ -70,6 +70,8 @@ class LineChart(Struct, frozen=True):
         tick_names: longer labels of the positions, or empty.
         bounds: the range that values of this kind can have: (−1, 1) for cosines.
         is_whole: the values are counts.
+        is_signed: the axis is symmetric about 0, for differences.
+        scale: the size of what the values are about: of the elements of which they are means.
     """
 
     lines: tuple[Line, ...]
@@ -80,6 +82,17 @@ class LineChart(Struct, frozen=True):
     tick_names: tuple[str, ...] = ()
     bounds: Levels = ANY
     is_whole: bool = False
+    is_signed: bool = False
+    scale: float = 0.0
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether each line is flat but for rounding, so that a sentence says the same."""
+        parts = (part for line in self.lines for _, part in line.columns())
+        return all(
+            are_equal(np.array([n for n in part if n is not None], np.float64), self.scale)
+            for part in parts
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,6 +138,7 @@ class GridChart(Struct, frozen=True, eq=False):
         subject: the layer, head or part, if the titles do not say it.
         masked: [rows, columns], masked cells, whose values are not measured.
         masked_word: their text.
+        end_label: that of the upper level if it is not a number: "ln 10".
         joint: what separates the names of a cell's row and column.
     """
 
@@ -149,7 +163,13 @@ class GridChart(Struct, frozen=True, eq=False):
     column_starts: tuple[int, ...] = ()
     masked: Mask | None = None
     masked_word: str = "masked"
+    end_label: str = ""
     joint: str = ", "
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are equal but for rounding, so that a sentence says the same."""
+        return are_equal(self.measured, max(map(abs, self.levels or (0.0,))))
 
     @property
     def measured(self) -> Values:
@@ -242,8 +262,8 @@ class HeadDifferences:
         return found
 
     def levels(self) -> tuple[Levels, ...]:
-        """Return the range of each head, symmetric about 0."""
-        return tuple(levels_of(values, is_signed=True) for values in self)
+        """Return the range of each head, symmetric about 0 and wider than the rounding of 1."""
+        return tuple(levels_of(values, is_signed=True, scale=1.0) for values in self)
 
     def __array__(self, *arguments: Any, **options: Any) -> NDArray[Any]:
         """Return all heads as one array, for numpy."""

@@ -4,6 +4,7 @@ B is the last run. It precedes A, the baseline, in all signatures, because A is 
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -131,10 +132,19 @@ def line_difference(b: LineChart, a: LineChart) -> LineChart:
         for n, line in enumerate(b.lines)
         if line.label in partners
     )
+    values_of_both = (n for chart in (b, a) for line in chart.lines for n in line.values)
     # Without bands, lines of means are only about the means.
     measures = {line.measure for line in lines}
     title = (measures.pop() if len(measures) == 1 else "") or _minus_a(b.y_title)
-    return replace(b, lines=lines, y_title=title, is_log=False, bounds=ANY)
+    return replace(
+        b,
+        lines=lines,
+        y_title=title,
+        is_log=False,
+        bounds=ANY,
+        is_signed=True,
+        scale=max([b.scale, *(abs(n) for n in values_of_both if n is not None and isfinite(n))]),
+    )
 
 
 def shared_levels(b: Grid, a: Grid) -> tuple[Grid, Grid]:
@@ -143,16 +153,17 @@ def shared_levels(b: Grid, a: Grid) -> tuple[Grid, Grid]:
     It contains the ranges of both, or else all of their values. The titles of the values begin
     with the name of the run, for exported images and tables.
     """
+    is_signed = a.is_signed or b.is_signed
     if a.levels and b.levels:
         levels = min(a.levels[0], b.levels[0]), max(a.levels[1], b.levels[1])
     else:
         values = np.concatenate([np.ravel(np.asarray(one.values)) for one in (a, b)])
-        levels = levels_of(values, a.is_signed or b.is_signed)
+        levels = levels_of(values, is_signed)
     titles = (f"{run} · {grid.value_title}" for run, grid in (("B", b), ("A", a)))
     of_b, of_a = (title.removesuffix(" · ") for title in titles)
     return (
-        replace(b, levels=levels, value_title=of_b),
-        replace(a, levels=levels, value_title=of_a),
+        replace(b, levels=levels, is_signed=is_signed, value_title=of_b),
+        replace(a, levels=levels, is_signed=is_signed, value_title=of_a),
     )
 
 
@@ -170,7 +181,7 @@ def grid_difference(
     ``None`` pairs columns or rows of the same index.
     """
     rows, columns = _pairs(rows, b.rows, a.rows), _pairs(columns, b.columns, a.columns)
-    values = np.full(b.values.shape, np.nan)
+    values, scale = np.full(b.values.shape, np.nan), 0.0
     if rows and columns:
         (rows_a, rows_b), (columns_a, columns_b) = (
             np.array(pairs, dtype=np.intp).T for pairs in (rows, columns)
@@ -179,8 +190,13 @@ def grid_difference(
         of_a = a.values[np.ix_(rows_a, columns_a)].astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - of_a
+        scale = levels_of(of_a, is_signed=True)[1]
     return replace(
-        b, values=values, value_title=_minus_a(b.value_title), is_signed=True, levels=None
+        b,
+        values=values,
+        value_title=_minus_a(b.value_title),
+        is_signed=True,
+        levels=levels_of(values, is_signed=True, scale=scale),
     )
 
 

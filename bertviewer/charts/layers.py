@@ -1,6 +1,7 @@
 """Line charts of a run's statistics layer by layer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 
 from msgspec.structs import replace
 
@@ -72,11 +73,12 @@ def selected_series(
 def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -> LineChart:
     """Return a line for each series over all tokens; of several calls the last one counts."""
     calls = {module.path: module.calls for module in run.modules}
-    lines = []
+    lines, every = [], []
     for one in series:
         figures = [calls[path][call] if path in calls else None for path, call in one.points()]
         lines.append(_line(one, one.label, figures, statistic))
-    return _chart(lines, statistic)
+        every += figures
+    return _chart(lines, statistic, every)
 
 
 def not_finite(run: ActivationRun, series: Sequence[Series]) -> NotFinite:
@@ -102,7 +104,7 @@ def token_class_chart(
 
     Labels are those of the classes, preceded by the name of the series if there are several.
     """
-    lines = []
+    lines, every = [], []
     for one, name in zip(series, short_names(series), strict=True):
         calls = [_call(run, measured, *point) for point in one.points()]
         for kind in classes:
@@ -114,7 +116,8 @@ def token_class_chart(
                     # Bands may overlap, but many extremes are unreadable.
                     line = replace(line, min=None, max=None)
                 lines.append(replace(line, name=f"{one.label} · {kind.label}"))
-    return _chart(lines, statistic)
+                every += figures
+    return _chart(lines, statistic, every)
 
 
 def _call(
@@ -171,11 +174,15 @@ def short_names(series: Sequence[Series]) -> list[str]:
     ]
 
 
-def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
+def _chart(
+    lines: Sequence[Line], statistic: str, figures: Iterable[Statistics | None]
+) -> LineChart:
     longest = max((len(line.values) for line in lines), default=0)
     title = SPREAD if statistic == BAND else statistic
     if any(line.min is not None for line in lines):
         title = translate("charts", "{0}, min, max").format(title)
+    # A mean may be 0 but for the rounding of elements that are much larger.
+    sizes = (found.rms for found in figures if found and found.rms and isfinite(found.rms))
     return LineChart(
         tuple(lines),
         translate("charts", "Layer"),
@@ -183,4 +190,5 @@ def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
         tuple(map(str, range(longest))),
         bounds=_BOUNDS.get(statistic, ANY),
         is_whole=statistic.endswith("_count"),
+        scale=0.0 if statistic in _BOUNDS else max(sizes, default=0.0),
     )

@@ -1,8 +1,12 @@
-"""Value ranges: of colour maps, of axes, and of kinds of values."""
+"""Value ranges: of colour maps, of axes, and of kinds of values.
+
+A scale never exaggerates: cosines are drawn from −1 or 0 to 1, shares from 0, differences
+symmetrically about 0, and other values over at least a small part of their size.
+"""
 
 import sys
 from collections.abc import Sequence
-from math import inf, log10
+from math import floor, inf, log10
 from typing import Any
 
 import numpy as np
@@ -22,7 +26,9 @@ PARTS = (0.0, 1.0)
 SIZES = (0.0, inf)
 """Norms, deviations, counts."""
 
-LEAST_SPAN = 1e-3
+ROUNDING = 1e-3
+"""Values whose differences are a smaller part of their size are equal but for rounding."""
+LEAST_SPAN = 0.05
 """Minimum span of an axis, relative to its values.
 
 Without it, a quantity that is constant by construction, such as the std after a layer norm, would
@@ -37,21 +43,62 @@ _FAINTEST = 1e-9
 """Logarithmic colours begin at least at this share of their end."""
 
 
-def widened(low: float, high: float) -> tuple[float, float]:
-    """Return a range around both values with at least the minimum span."""
-    least = LEAST_SPAN * max(abs(low), abs(high)) or 1.0
+def widened(
+    low: float, high: float, part: float = LEAST_SPAN, scale: float = 0.0
+) -> tuple[float, float]:
+    """Return a range around both values that spans at least this part of the larger one.
+
+    ``scale`` is the size of what the values are about, such as that of the elements of which they
+    are means: the range is not so narrow that it shows their rounding.
+    """
+    least = max(part * max(abs(low), abs(high)), ROUNDING * scale) or 1.0
     missing = max(0.0, least - (high - low))
     most = sys.float_info.max
     return max(-most, low - missing / 2), min(most, high + missing / 2)
 
 
-def levels_of(values: Values, is_signed: bool = False) -> Levels:
-    """Return the range of the finite values, symmetric if they are signed; never an empty one."""
-    low, high = _range(values)
+def levels_of(
+    values: Values, is_signed: bool = False, bounds: Levels = ANY, scale: float = 0.0
+) -> Levels:
+    """Return the scale of the finite values, symmetric if they are signed; never an empty one."""
+    return span_of(*_range(values), bounds, is_signed=is_signed, scale=scale)
+
+
+def span_of(
+    low: float, high: float, bounds: Levels = ANY, *, is_signed: bool = False, scale: float = 0.0
+) -> Levels:
+    """Return the scale on which values from ``low`` to ``high`` are drawn.
+
+    Args:
+        low: the smallest value.
+        high: the largest one.
+        bounds: the range that values of this kind can have.
+        is_signed: the scale is symmetric about 0.
+        scale: see ``widened``.
+    """
     if is_signed:
-        largest = max(abs(low), abs(high)) or 1.0
+        largest = max(abs(low), abs(high), ROUNDING * scale) or 1.0
         return -largest, largest
-    return widened(low, high)
+    if bounds == COSINES:
+        return (-1.0 if low < -ROUNDING else 0.0), 1.0
+    if bounds == PARTS:
+        return 0.0, _rounded_up(high)
+    return widened(low, high, scale=scale)
+
+
+def _rounded_up(share: float) -> float:
+    """Return the smallest of 1, 2 and 5 times a power of ten that is not below a share of 1."""
+    if not 0 < share <= 0.5:
+        return 1.0
+    power = floor(log10(share))
+    return next(top for n in (1, 2, 5, 10) if (top := float(f"{n}e{power}")) >= share)
+
+
+def are_equal(values: Values, scale: float = 0.0) -> bool:
+    """Tell whether the finite values are equal but for rounding."""
+    low, high = _range(values)
+    is_empty = not np.isfinite(values).any()
+    return is_empty or high - low <= ROUNDING * max(abs(low), abs(high), scale)
 
 
 def _range(values: Values) -> Levels:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
-from bertviewer.charts.levels import Levels, Values
+from bertviewer.charts.levels import Levels, Values, widened
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.translation import translate
 from bertviewer.core.tensors.axes import Axis
@@ -101,8 +101,7 @@ def _levels(values: Values, is_signed: bool) -> Levels | None:
     if is_signed:
         most = float(np.quantile(np.abs(finite), _QUANTILE))
         return (-most, most) if most else None
-    low, high = float(finite.min()), float(np.quantile(finite, _QUANTILE))
-    return (low, high) if low < high else None
+    return widened(float(finite.min()), float(np.quantile(finite, _QUANTILE)))
 
 
 def position_text(index: Sequence[int], axes: tuple[Axis, Axis]) -> str:

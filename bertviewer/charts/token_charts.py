@@ -265,12 +265,13 @@ def _token_grid(
     )
 
 
-def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:
+def similarity_chart(run: ActivationRun, state: int, is_whole: bool = False) -> GridChart:
     """Return the cosine of every token with every token in a hidden state; columns select tokens.
 
-    Colours cover −1 to 1, or, if not ``is_whole``, the range of the cosines.
+    Colours cover −1 to 1 if ``is_whole`` or where a cosine is negative, otherwise 0 to 1.
     """
     values = cosine_matrix(run.hidden_states[state])
+    levels = COSINES if is_whole else levels_of(values, bounds=COSINES)
     texts = tuple(token.text for token in run.tokens)
     names, starts = token_names(run.tokens), text_starts(run.tokens)
     return GridChart(
@@ -281,9 +282,9 @@ def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> G
         x_title=translate("charts", "Token"),
         y_title=translate("charts", "Token"),
         value_title=translate("charts", "Cosine"),
-        is_signed=is_whole,
+        is_signed=levels == COSINES,
         is_top_down=True,
-        levels=COSINES if is_whole else levels_of(values),
+        levels=levels,
         row_names=names,
         column_names=names,
         row_starts=starts,

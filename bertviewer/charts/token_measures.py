@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from bertviewer.charts.labels import names_of_states
-from bertviewer.charts.levels import widened
+from bertviewer.charts.levels import ANY, COSINES, PARTS, Levels, span_of
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.attention_maps import Received
 from bertviewer.core.analysis.similarity import cosines
@@ -77,7 +77,7 @@ def cosine_measure(run: ActivationRun, state: int | None) -> TokenMeasure:
     if state is not None and state < len(states):
         values = cosines(states[state], states[0])
     title = translate("charts", "cosine to embedding after {0}").format(_name(run, state))
-    return _measure("cosine", title, values)
+    return _measure("cosine", title, values, COSINES)
 
 
 def attention_measure(
@@ -89,7 +89,7 @@ def attention_measure(
     for token, share in zip(received.tokens, received.shares[head].tolist(), strict=True):
         values[token] = share
     title = translate("charts", "attention received, {0}, head {1}").format(layer, head)
-    return _measure("attention", title, values)
+    return _measure("attention", title, values, PARTS)
 
 
 def probability_measure(values: Sequence[float | None]) -> TokenMeasure:
@@ -109,12 +109,14 @@ def no_measure() -> TokenMeasure:
     return TokenMeasure("none", translate("charts", "none"))
 
 
-def _measure(name: MeasureName, title: str, values: Sequence[float | None]) -> TokenMeasure:
+def _measure(
+    name: MeasureName, title: str, values: Sequence[float | None], bounds: Levels = ANY
+) -> TokenMeasure:
     kept = tuple(value if value is not None and isfinite(value) else None for value in values)
     known = [value for value in kept if value is not None]
     # Values that differ only by rounding have one colour.
-    bounds = widened(min(known), max(known)) if known else (0.0, 1.0)
-    return TokenMeasure(name, title, kept, bounds)
+    ends = span_of(min(known), max(known), bounds) if known else (0.0, 1.0)
+    return TokenMeasure(name, title, kept, ends)
 
 
 def _name(run: ActivationRun, state: int | None) -> str:

@@ -46,9 +46,9 @@ _RIGHT_OF = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 class ColorTicks(NumberTicks):
     """Labels of a colour scale: at positions that are roots or logarithms where the colours are."""
 
-    def __init__(self, scale: ColorScale, metrics: QFontMetricsF) -> None:
+    def __init__(self, scale: ColorScale, metrics: QFontMetricsF, end: str = "") -> None:
         super().__init__(metrics, power=scale.power)
-        self._scale = scale
+        self._scale, self._end = scale, end
         self._low, self._high = (level / 10.0**scale.power for level in scale.levels)
 
     def labels(self, size: float) -> list[tuple[float, str]]:
@@ -58,7 +58,7 @@ class ColorTicks(NumberTicks):
         return [((tick.value - low) / (high - low), tick.text) for tick in ticks]
 
     def ticks(self, low: float, high: float, size: float) -> list[Tick]:
-        """Return multiples of a step, or the roots of round numbers.
+        """Return multiples of a step, or the roots of round numbers, below the named end.
 
         Where these are fewer than three, both ends are labelled, as near as round numbers come.
         """
@@ -71,6 +71,9 @@ class ColorTicks(NumberTicks):
             found = self._at_roots(low, high, size)
         else:
             found = super().ticks(low, high, size)
+        if self._end:
+            below = high - self._line * (high - low) / size
+            return [*(tick for tick in found if tick.value <= below), Tick(high, self._end)]
         has_digits = high - low >= ROUNDING * max(abs(low), abs(high))
         if not has_digits or len(found) > FEW_LABELS:
             return found
@@ -144,7 +147,8 @@ class ColorBar:
     """A colour scale as a vertical bar, the highest value on top.
 
     ``masked`` is the label of the hatch that marks masked cells, below the bar. ``title`` is along
-    its right side. A compact bar has room for its current labels only.
+    its right side. ``end`` is the label of the highest value, "" for numbers only. A compact bar
+    has room for its current labels only.
     """
 
     def __init__(
@@ -153,6 +157,7 @@ class ColorBar:
         theme: Theme,
         title: str = "",
         masked: str = "",
+        end: str = "",
         *,
         is_compact: bool = False,
     ) -> None:
@@ -161,7 +166,7 @@ class ColorBar:
         self._reserved = "" if is_compact else RESERVED_LABEL
         self._font = sized(QApplication.font(), SMALL)
         self._metrics = QFontMetricsF(self._font)
-        self._ticks = ColorTicks(scale, self._metrics)
+        self._ticks = ColorTicks(scale, self._metrics, end)
         self._widths: dict[float, float] = {}  # the last one
         self._shades = ColorScale((0.0, SHADES - 1.0), scale.table)
         self._image = self._shades.image(_EVERY)

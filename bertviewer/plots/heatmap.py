@@ -171,12 +171,9 @@ class Heatmap(CanvasPlot):
         masked = "" if chart.masked is None else chart.masked_word
         key = chart, self.theme, title, axis_font().pixelSize()
         if self._bar is None or self._bar[0] != key:
-            self._bar = (
-                key,
-                ColorBar(
-                    self._scale(chart), self.theme, title, masked, is_compact=self.has_compact_bar
-                ),
-            )
+            scale, is_compact = self._scale(chart), self.has_compact_bar
+            bar = ColorBar(scale, self.theme, title, masked, chart.end_label, is_compact=is_compact)
+            self._bar = key, bar
         return self._bar[1]
 
     def layout_of_cells(self) -> CellLayout | None:

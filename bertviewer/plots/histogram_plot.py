@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from bertviewer.charts.chart import Bars, HistogramChart
-from bertviewer.charts.levels import widened
+from bertviewer.charts.levels import ROUNDING, widened
 from bertviewer.core.util.numbers import number_text, with_minus
 from bertviewer.plots.axes import axis_metrics
 from bertviewer.plots.canvas_plot import Point, key_target
@@ -111,7 +111,7 @@ class HistogramPlot(XYPlot):
     @override
     def x_range(self) -> tuple[float, float]:
         edges = self._positions(self._shown.edges)
-        low, high = widened(edges[0], edges[-1])
+        low, high = widened(edges[0], edges[-1], ROUNDING)
         return low - PADDING * (high - low), high + PADDING * (high - low)
 
     @override

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.levels import widened
+from bertviewer.charts.levels import ANY, span_of
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.core.util.numbers import number_text
 from bertviewer.plots.axes import axis_metrics
@@ -119,9 +119,11 @@ class LinePlot(XYPlot):
     @override
     def y_range(self) -> tuple[float, float]:
         """Return a range of all values with a margin for symbols, within the chart's bounds."""
-        values, bounds = self._finite(), self._bounds()
+        values, bounds, chart = self._finite(), self._bounds(), self.points.chart
         least, most = min(values, default=0.0), max(values, default=1.0)
-        low, high = widened(least, most)
+        kind = ANY if chart.is_log or self._power else chart.bounds
+        scale = 0.0 if chart.is_log else chart.scale / 10.0**self._power
+        low, high = span_of(least, most, kind, is_signed=chart.is_signed, scale=scale)
         # A value itself may be beyond its bounds by rounding.
         low, high = max(low, min(least, bounds[0])), min(high, max(most, bounds[1]))
         margin = 0.06 * (high - low)

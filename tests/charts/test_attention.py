@@ -49,6 +49,7 @@ def test_charts_of_heads(golden: Golden) -> None:
     }
     for measure in ("entropy", "distance"):
         charts[measure] = head_measures_chart(layers, figures, measure)
+    charts["entropy of 200 keys"] = head_measures_chart(layers, figures, "entropy", keys=200)
     charts["no measures"] = head_measures_chart(layers, {}, "entropy")
     golden("charts/attention.txt", described(charts))
 

@@ -82,3 +82,19 @@ def test_rows_of_an_encoder_and_a_decoder_select_other_modules() -> None:
     assert chart.key(0, 2) == SelectionKey("dec.emb", token=2)
     assert chart.chosen(SelectionKey("dec.0.attention"))[0] == (1,)
     assert chart.chosen(SelectionKey("enc.emb"))[0] == (0,)
+
+
+def test_a_chart_of_equal_values_is_constant() -> None:
+    flat = Line("std", (1.0, None, 1.0 + 1e-6))
+    chart = LineChart((flat, Line("other", (2.0, 2.0))), "Layer", "std", ("0", "1", "2"))
+    assert chart.is_constant
+    assert not replace(chart, lines=(replace(flat, max=(3.0, 4.0)),)).is_constant
+    means = LineChart((Line("mean", (-7e-9, 8e-9)),), "Layer", "mean", ("0", "1"))
+    assert not means.is_constant
+    assert replace(means, scale=1.0).is_constant
+    assert not grid().is_constant
+    masked = np.array([[False, True], [True, True]])
+    assert replace(grid(), masked=masked).is_constant
+    entropies = replace(grid(), values=np.array([[1e-9, 2e-9]]))
+    assert not entropies.is_constant
+    assert replace(entropies, levels=(0.0, 2.3)).is_constant

@@ -5,7 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.charts.levels import LEAST_SPAN, levels_of, log_levels, log_share, widened
+from bertviewer.charts.levels import (
+    ANY,
+    COSINES,
+    LEAST_SPAN,
+    PARTS,
+    SIZES,
+    Levels,
+    are_equal,
+    levels_of,
+    log_levels,
+    log_share,
+    span_of,
+    widened,
+)
 
 NAN, INF = float("nan"), float("inf")
 LARGEST = 1.7976931348623157e308
@@ -18,9 +31,9 @@ NUMBERS = st.floats(-1e300, 1e300)
         (0.0, 1.0, (0.0, 1.0)),
         (-3.0, 5.0, (-3.0, 5.0)),
         (0.0, 0.0, (-0.5, 0.5)),
-        (1000.0, 1000.0, (999.5, 1000.5)),
-        (-2.0, -2.0, (-2.001, -1.999)),
-        (1.0, 1.0 + 1e-7, (0.9995, 1.0005 + 1e-7)),
+        (1000.0, 1000.0, (975.0, 1025.0)),
+        (-2.0, -2.0, (-2.05, -1.95)),
+        (1.0, 1.0 + 1e-7, (0.975, 1.025 + 1e-7)),
         (1e-9, 2e-9, (1e-9, 2e-9)),  # small, and no rounding error
     ],
 )
@@ -40,6 +53,39 @@ def test_a_widened_range_contains_its_values_and_is_never_empty(one: float, othe
         assert top - bottom >= 0.99 * LEAST_SPAN * largest
         if high - low > LEAST_SPAN * largest:
             assert (bottom, top) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bounds", "expected"),
+    [
+        (0.2, 0.9, COSINES, (0.0, 1.0)),
+        (-1e-9, 1.0, COSINES, (0.0, 1.0)),
+        (-0.1, 0.3, COSINES, (-1.0, 1.0)),
+        (0.3, 0.998, PARTS, (0.0, 1.0)),
+        (0.01, 0.16, PARTS, (0.0, 0.2)),
+        (0.0, 0.05, PARTS, (0.0, 0.05)),
+        (0.0, 3e-9, PARTS, (0.0, 5e-9)),
+        (0.0, 0.0, PARTS, (0.0, 1.0)),
+        (5.0, 14.0, SIZES, (5.0, 14.0)),
+        (-1.0, 2.0, ANY, (-1.0, 2.0)),
+    ],
+)
+def test_values_of_a_kind_have_its_scale(
+    low: float, high: float, bounds: Levels, expected: Levels
+) -> None:
+    assert span_of(low, high, bounds) == expected
+
+
+def test_a_scale_does_not_show_rounding() -> None:
+    low, high = span_of(-7e-9, 8e-9, scale=1.0)  # means of elements of about 1
+    assert high - low == pytest.approx(1e-3)
+    assert span_of(-1e-8, 2e-8, is_signed=True, scale=30.0) == (-0.03, 0.03)
+    assert are_equal(np.array([1.0, 1.0 + 1e-6, NAN]))
+    assert are_equal(np.array([-7e-9, 8e-9]), scale=1.0)
+    assert are_equal(np.array([NAN, INF]))
+    assert are_equal(np.zeros(0))
+    assert not are_equal(np.array([1.0, 1.01]))
+    assert not are_equal(np.array([-7e-9, 8e-9]))
 
 
 @pytest.mark.parametrize(

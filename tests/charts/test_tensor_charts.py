@@ -41,6 +41,6 @@ def test_values_that_are_never_negative_have_sequential_colours() -> None:
     positive = matrix(np.abs(VALUES))
     chart = map_chart(tensor_map(positive, (0, 40), (0, 30)), positive, "mean")
     assert not chart.is_signed
-    for odd in (np.zeros((3, 3)), np.full((3, 3), np.nan)):
-        chart = map_chart(tensor_map(matrix(odd), (0, 3), (0, 3)), matrix(odd), "mean")
-        assert chart.levels is None
+    for value, levels in ((0.0, (-0.5, 0.5)), (np.nan, None)):
+        odd = matrix(np.full((3, 3), value))
+        assert map_chart(tensor_map(odd, (0, 3), (0, 3)), odd, "mean").levels == levels

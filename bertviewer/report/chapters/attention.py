@@ -8,6 +8,7 @@ from bertviewer.charts.attention import (
     head_measures_chart,
     heads_chart,
     measure_names,
+    most_keys,
 )
 from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked_heads
@@ -80,7 +81,7 @@ def _measures(run: ActivationRun, details: AttentionDetails, pictures: Pictures)
     yield pictures.figure(
         "entropy",
         Picture(
-            head_measures_chart(layers, details.measures, "entropy"),
+            head_measures_chart(layers, details.measures, "entropy", keys=most_keys(run)),
             height=min(720, 90 + 22 * len(layers)),
         ),
         "The entropy of every head in nats, averaged over all tokens.",

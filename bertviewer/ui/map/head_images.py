@@ -139,7 +139,7 @@ def compute_attentions(
     """
     import numpy as np
 
-    from bertviewer.charts.levels import levels_of
+    from bertviewer.charts.levels import PARTS, levels_of
     from bertviewer.core.replay.attention import attention_of
     from bertviewer.core.util.errors import UserError
     from bertviewer.plots.color_scale import reduced
@@ -154,5 +154,5 @@ def compute_attentions(
         if maps.masked is not None:
             weights = np.where(maps.masked, np.nan, weights)
         values = reduced(weights, MAX_CELLS, MAX_CELLS)
-        found[key] = values, (0.0, levels_of(values)[1])
+        found[key] = values, levels_of(values, bounds=PARTS)
     return found

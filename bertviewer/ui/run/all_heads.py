@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from typing_extensions import override
 
-from bertviewer.charts.attention import head_measures_chart, measure_names
+from bertviewer.charts.attention import head_measures_chart, measure_names, most_keys
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.comparison import Alignment
 from bertviewer.charts.selection_key import SelectionKey
@@ -153,6 +153,7 @@ class AllHeads(RunView[object]):
             self._layers,
             self._measures(recorded),
             self.measure,
+            keys=most_keys(recorded.run),
             name=self._names.get(self.measure, ""),
             pictures=thumbnails if self._thumbnails.isChecked() else None,
         )

@@ -41,7 +41,7 @@ class SimilarityView(RunView[object]):
             QCheckBox(self.tr("Fix colour scale to −1…1")),
             "wholeRange",
             tooltip=self.tr(
-                "Colours cover the full range of the cosine; otherwise, its range at this layer"
+                "Colours cover −1 to 1; otherwise, 0 to 1 at layers without negative cosines"
             ),
         )
         self._fixed_scale.setChecked(True)
