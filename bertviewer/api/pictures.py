@@ -128,14 +128,13 @@ def _similarity(context: "RunContext", options: FigureOptions) -> "Picture":
 
 def _attention(context: "RunContext", options: FigureOptions) -> "Picture":
     from bertviewer.charts.attention import RunAttention, head_chart, heads_chart
-    from bertviewer.report.pictures import Picture
+    from bertviewer.report.pictures import Picture, heads_picture
 
     layer = context.attention_layer(options.layer)
     maps = context.attention(layer)
     attended, heads = RunAttention(context.run, maps, layer), len(maps.probabilities)
     if options.head is None:
-        rows = -(-heads // 6)
-        return Picture(heads_chart(attended), 680, 24 + 128 * rows)
+        return heads_picture(heads_chart(attended))
     if not 0 <= options.head < heads:
         raise UserError(f"{layer.name} has no head {options.head}; available: 0 to {heads - 1}")
     return Picture(head_chart(attended, options.head), 620, 620)

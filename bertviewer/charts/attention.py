@@ -54,7 +54,7 @@ def heads_chart(attention: RunAttention, is_root: bool = False) -> HeadsChart:
     ``is_root``: the colours follow the square roots of the weights.
     """
     run, maps = attention.run, attention.maps
-    names = token_names(run.tokens)
+    names, texts = token_names(run.tokens), [visible(token.text) for token in run.tokens]
     return HeadsChart(
         values=maps.probabilities,
         captions=tuple(_caption(maps, head) for head in range(len(maps.probabilities))),
@@ -69,6 +69,8 @@ def heads_chart(attention: RunAttention, is_root: bool = False) -> HeadsChart:
         key_starts=_starts(run, maps.key_tokens),
         masked=maps.masked,
         masked_word=translate("charts", "masked"),
+        query_labels=tuple(texts[token] for token in maps.query_tokens),
+        key_labels=tuple(texts[token] for token in maps.key_tokens),
     )
 
 

@@ -295,6 +295,7 @@ class HeadsChart(Struct, frozen=True, eq=False):
         masked: [A, S, S'], masked cells.
         masked_word: their text.
         head_levels: a range for each head, of which ``levels`` are parts.
+        query_labels, key_labels: short labels of the tokens, or empty.
     """
 
     values: Values | HeadDifferences
@@ -312,6 +313,8 @@ class HeadsChart(Struct, frozen=True, eq=False):
     masked: Mask | None = None
     masked_word: str = "masked"
     head_levels: tuple[Levels, ...] | None = None
+    query_labels: tuple[str, ...] = ()
+    key_labels: tuple[str, ...] = ()
 
     def measured(self, head: int) -> Values:
         """Return the values of a head, NaN where masked or not finite."""

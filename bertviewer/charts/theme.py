@@ -17,6 +17,8 @@ PARTS: tuple[Part, ...] = get_args(Part)
 FONTS = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans", "sans-serif")
 MONO_FONTS = ("JetBrains Mono", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
 """Font families; the first is installed with the program."""
+CJK_FONTS = ("Noto Sans CJK SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei")
+"""Of Chinese letters, in their simplified forms."""
 
 _FONT_PACKAGES = {
     "fontpkg_inter": "Inter[opsz,wght].ttf",

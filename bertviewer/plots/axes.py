@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.ticks import Tick
+from bertviewer.plots.token_names import draw_upright
 
 TICK = 4.0
 """Pixels between a plot and its labels."""
@@ -100,7 +101,7 @@ class Axes:
         top = self.rect.bottom() + TICK
         for x, text in labels:
             if is_upright:
-                draw_upright(painter, QPointF(x, top), text)
+                draw_upright(painter, QPointF(x, top), text, _FAR)
             else:
                 painter.drawText(QRectF(x - _FAR / 2, top, _FAR, _FAR), _TOP, text)
         text = self._fitting(self._x_title, self.rect.width())
@@ -134,16 +135,6 @@ class Axes:
     def _fitting(self, title: str, room: float) -> str:
         # The end of a title may say what it is the difference of: "…, B − A".
         return self.metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, room)
-
-
-def draw_upright(painter: QPainter, at: QPointF, text: str) -> None:
-    """Draw a text rotated so that it reads upwards and ends at a point."""
-    high = QFontMetricsF(painter.font()).height()
-    painter.save()
-    painter.translate(at)
-    painter.rotate(-90)
-    painter.drawText(QRectF(-_FAR, -high / 2, _FAR, high), _RIGHT, text)
-    painter.restore()
 
 
 def widest_number(ticks: Iterable[Tick], metrics: QFontMetricsF) -> float:

@@ -1,11 +1,13 @@
 """The two font families of the program, bundled so that they are the same on every system."""
 
+import unicodedata
 from functools import cache
 
 from PySide6.QtGui import QFont, QFontDatabase
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.theme import (
+    CJK_FONTS,
     FONT_FILES,
     FONTS,
     LARGE,
@@ -38,7 +40,7 @@ def load_fonts() -> tuple[str, ...]:
 
 def window_font(scale: float = 1.0) -> QFont:
     """Return the font of the window in ``scale`` times the size of the theme."""
-    font = QFont(list(FONTS))
+    font = QFont([*FONTS[:-1], *CJK_FONTS, FONTS[-1]])
     font.setPixelSize(round(LARGE * scale))
     font.setFeature(_CONTEXTUAL, 0)
     # Rounded advance widths would leave gaps within words.
@@ -62,6 +64,20 @@ def weight_of(font: QFont) -> int:
     """Return the weight that ``weighted`` has set."""
     is_set = font.isVariableAxisSet(_WEIGHT)
     return round(font.variableAxisValue(_WEIGHT)) if is_set else int(font.weight())
+
+
+def has_wide(text: str) -> bool:
+    """Tell whether a text has letters as wide as high, such as Chinese ones."""
+    return not text.isascii() and any(unicodedata.east_asian_width(n) in "WF" for n in text)
+
+
+def families_for(text: str, font: QFont) -> list[str]:
+    """Return the font families of a text, those for Chinese first where it has such letters.
+
+    Programs that choose a font by themselves take Japanese forms.
+    """
+    others = [name for name in font.families() if name not in CJK_FONTS]
+    return [*CJK_FONTS, *others] if has_wide(text) else others
 
 
 def contextual(font: QFont) -> QFont:

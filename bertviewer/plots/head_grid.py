@@ -20,8 +20,8 @@ from bertviewer.plots.canvas_plot import CanvasPlot, Point, key_target
 from bertviewer.plots.cells import UNLIMITED, CellGrid, CellImages, draw_frame
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
-from bertviewer.plots.fonts import sized, weighted
-from bertviewer.plots.token_names import name_font
+from bertviewer.plots.fonts import sized, type_scale, weighted
+from bertviewer.plots.token_names import PITCH, SIZES, draw_upright, name_font
 
 CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
 MAX_CELLS = 1_000_000
@@ -29,6 +29,8 @@ MAX_CELLS = 1_000_000
 GAP, MARGIN = 10.0, 6.0  # pixels
 TITLE_GAP = 3.0  # for the frame of the selected head
 MIN_SIZE = 4.0
+MAX_LABEL, LABEL_GAP = 56.0, 3.0
+"""Pixels of the longest label of a token, and between labels and heatmaps."""
 MIN_KEPT = 0.55
 """Captions have a line only if it leaves the heatmaps this fraction of their area."""
 
@@ -49,13 +51,15 @@ class HeadLayout(Struct, frozen=True):
     """The rectangles of the heatmaps, and the height of the title above each.
 
     ``captions`` is where captions are in relation to names, "" for nowhere. Without ``has_names``
-    heads are only numbered.
+    heads are only numbered. ``label_size`` is the font size of the labels of tokens, left of the
+    first heatmap of each row and below the last row, 0 without labels.
     """
 
     rects: tuple[QRectF, ...] = ()
     title_height: float = 0.0
     captions: Literal["beside", "below", ""] = ""
     has_names: bool = False
+    label_size: float = 0.0
 
     @property
     def bounds(self) -> QRectF:
@@ -130,9 +134,11 @@ class HeadGrid(CanvasPlot):
         title = self.shared_title if self.neighbour == "left" else chart.value_title
         if chart.head_levels is not None:
             title = self.tr("relative to each head’s maximum")
-        key = chart, self.theme, title, self.font().pixelSize()
+        key = chart, self.theme, title, self.font().pixelSize(), self.is_on_paper
         if self._bar is None or self._bar[0] != key:
-            self._bar = key, ColorBar(self._scale(chart), self.theme, title, masked)
+            scale, is_compact = self._scale(chart), self.is_on_paper
+            bar = ColorBar(scale, self.theme, title, masked, is_compact=is_compact)
+            self._bar = key, bar
         return self._bar[1]
 
     @override
@@ -191,6 +197,8 @@ class HeadGrid(CanvasPlot):
             images.draw(painter, rect, grid)
             self._draw_dividers(painter, chart, rect)
             self._draw_title(painter, head, chart.captions[head], layout)
+        if layout.label_size:
+            self._draw_labels(painter, chart, layout)
         if (bar := self.color_bar) is not None:
             bar.draw(painter, layout.bounds, self.height())
         if (chosen := self._chosen) is not None:
@@ -234,7 +242,31 @@ class HeadGrid(CanvasPlot):
         )
         both = (self,) if self._aligned_plot is None else (self, self._aligned_plot)
         room = min(grid.width() - grid.reserved_width() for grid in both)
-        return lay_out_heads(self.chart.values.shape, room, self.height(), words)
+        shape, height = self.chart.values.shape, self.height()
+        plain = lay_out_heads(shape, room, height, words)
+        if not self.chart.key_labels:
+            return plain
+        for size in SIZES[1:]:
+            least = size * PITCH * type_scale()
+            if least > plain.rects[0].width() / shape[2]:
+                continue
+            left, below = self._label_room(size)
+            found = lay_out_heads(shape, room - left, height - below, words)
+            if least <= found.rects[0].width() / shape[2] and found.captions == plain.captions:
+                rects = tuple(rect.translated(left, 0) for rect in found.rects)
+                return replace(found, rects=rects, label_size=size)
+        return plain
+
+    def _label_room(self, size: float) -> tuple[float, float]:
+        """Return the pixels for labels of tokens at the left and below."""
+        assert self.chart is not None
+        metrics = QFontMetricsF(sized(self.font(), size))
+        widths = (
+            max(map(metrics.horizontalAdvance, labels), default=0.0)
+            for labels in (self.chart.query_labels, self.chart.key_labels)
+        )
+        left, below = (min(width, MAX_LABEL) + LABEL_GAP for width in widths)
+        return left, below
 
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
@@ -264,6 +296,22 @@ class HeadGrid(CanvasPlot):
             painter.setPen(tinted(self.theme.text, CAPTION_OPACITY))
             painter.setFont(sized(self.font(), SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
+
+    def _draw_labels(self, painter: QPainter, chart: HeadsChart, layout: HeadLayout) -> None:
+        """Write the queries left of each row of heads, and the keys below the last row."""
+        painter.setFont(sized(self.font(), layout.label_size))
+        painter.setPen(QColor(self.theme.muted))
+        metrics, elide = QFontMetricsF(painter.font()), Qt.TextElideMode.ElideMiddle
+        for rect in layout.rects:
+            cell = rect.height() / len(chart.query_labels)
+            if rect.x() == layout.rects[0].x():
+                for row, text in enumerate(chart.query_labels):
+                    line = QRectF(0, rect.y() + row * cell, rect.x() - LABEL_GAP, cell)
+                    painter.drawText(line, _RIGHT, metrics.elidedText(text, elide, MAX_LABEL))
+            if rect.y() == layout.rects[-1].y():
+                for column, text in enumerate(chart.key_labels):
+                    at = QPointF(rect.x() + (column + 0.5) * cell, rect.bottom() + LABEL_GAP)
+                    draw_upright(painter, at, text, MAX_LABEL)
 
     def _draw_dividers(self, painter: QPainter, chart: HeadsChart, rect: QRectF) -> None:
         """Draw lines between texts."""

@@ -169,9 +169,10 @@ class Heatmap(CanvasPlot):
             title = chart.scale_title
         title = title if self.has_titles else ""
         masked = "" if chart.masked is None else chart.masked_word
-        key = chart, self.theme, title, axis_font().pixelSize()
+        is_compact = self.has_compact_bar or self.is_on_paper
+        key = chart, self.theme, title, axis_font().pixelSize(), is_compact
         if self._bar is None or self._bar[0] != key:
-            scale, is_compact = self._scale(chart), self.has_compact_bar
+            scale = self._scale(chart)
             bar = ColorBar(scale, self.theme, title, masked, chart.end_label, is_compact=is_compact)
             self._bar = key, bar
         return self._bar[1]

@@ -34,7 +34,7 @@ from PySide6.QtGui import (
 from typing_extensions import override
 
 from bertviewer.charts.theme import NORMAL_WEIGHT, css_family, css_weight
-from bertviewer.plots.fonts import contextual, weight_of
+from bertviewer.plots.fonts import contextual, families_for, weight_of
 
 Attributes = tuple[tuple[str, str], ...]
 Draw = Callable[[QPainter], None]
@@ -253,7 +253,7 @@ class SvgPainter(QPainter):
         weight = css_weight(weight_of(font))
         look = (
             *_paint("fill", self.pen().color(), self.opacity()),
-            ("font-family", escape(css_family(font.families()), {'"': "&quot;"})),
+            ("font-family", escape(css_family(families_for(text, font)), {'"': "&quot;"})),
             ("font-size", _number(size)),
             *((("font-weight", str(weight)),) if weight != NORMAL_WEIGHT else ()),
         )

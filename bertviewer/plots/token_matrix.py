@@ -330,10 +330,10 @@ class TokenMatrix(Heatmap):
     def _draw_below(self, painter: QPainter, layout: MatrixLayout, column: int) -> None:
         middle = QPointF(layout.rect(0, column).center().x(), layout.cells.bottom() + GAP)
         text = self._column_names.texts[column]
-        wide = QFontMetricsF(painter.font()).horizontalAdvance(text)
-        if layout.is_upright and wide + GAP > layout.width:
+        if layout.is_upright:
             draw_upright(painter, middle, text, layout.below - GAP)
             return
+        wide = QFontMetricsF(painter.font()).horizontalAdvance(text)
         line = QRectF(middle.x() - wide, middle.y(), 2 * wide, type_line())
         painter.drawText(line, _CENTER, text)
 

@@ -11,7 +11,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.selection_key import SelectionKey
 from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG
 from bertviewer.plots.canvas_plot import key_target
-from bertviewer.plots.fonts import sized, type_scale, weighted
+from bertviewer.plots.fonts import has_wide, sized, type_scale, weighted
 from bertviewer.plots.span import Span
 
 SIZES = (NORMAL, SMALL, 9.0, 8.0)
@@ -26,6 +26,7 @@ MAX_LETTERS = 48
 """Letters of a name that are measured at all."""
 
 _UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
 _DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
@@ -70,9 +71,19 @@ def type_line() -> float:
 def draw_upright(
     painter: QPainter, at: QPointF, text: str, room: float, *, is_above: bool = False
 ) -> None:
-    """Draw a name rotated, so that it ends below a point or begins above it, cut to ``room``."""
-    text = QFontMetricsF(painter.font()).elidedText(text, Qt.TextElideMode.ElideMiddle, room)
-    high = 2 * type_line()
+    """Draw a name rotated, so that it ends below a point or begins above it, cut to ``room``.
+
+    Letters of Chinese, Japanese and Korean stand upright below one another.
+    """
+    metrics = QFontMetricsF(painter.font())
+    text, high = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room), 2 * type_line()
+    if has_wide(text):
+        long = metrics.horizontalAdvance(text)
+        top, step = at.y() - (long if is_above else 0), long / len(text)
+        for place, letter in enumerate(text):
+            box = QRectF(at.x() - high / 2, top + place * step, high, step)
+            painter.drawText(box, _CENTER, letter)
+        return
     painter.save()
     painter.translate(at)
     painter.rotate(-90)

@@ -21,6 +21,15 @@ class Picture(Struct, frozen=True, eq=False):
     height: int = 270
 
 
+_HEADS_PER_ROW, _HEAD_HEIGHT, _LABEL_HEIGHT = 6, 128, 48
+
+
+def heads_picture(chart: HeadsChart) -> Picture:
+    """Return the picture of all heads of a layer; two layers of 12 heads fit on one page."""
+    rows = -(-len(chart.captions) // _HEADS_PER_ROW)
+    return Picture(chart, height=_LABEL_HEIGHT + _HEAD_HEIGHT * rows)
+
+
 class Pictures(dict[str, Picture]):
     """Pictures by name; each figure adds one."""
 

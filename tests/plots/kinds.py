@@ -138,6 +138,6 @@ KINDS: dict[str, tuple[Show, Sequence[str]]] = {
     "pairs": (grid_of(partial(Heatmap, selects_pairs=True), GRID), TOKENS[:9]),
     "large": (grid_of(RegionHeatmap, LARGE), ("0", "280")),
     "matrix": (matrix, (*TOKENS[:9], "masked")),
-    "arcs": (arcs, (*TOKENS[:9], "Only weights ≥ 0.005 are shown.")),
+    "arcs": (arcs, (*TOKENS[:4], "中", "文", *TOKENS[5:9], "Only weights ≥ 0.005 are shown.")),
     "heads": (heads, ("head 0", "head 11", "0.25", "masked")),
 }

@@ -99,6 +99,17 @@ def test_heads_captions_masks_and_frames(
         drawn(one_key_each(40)),
     )
     image("heads", layouts)
+    named = replace(
+        one_key_each(5, 6, 6),
+        query_labels=("[CLS]", "the", "##ing", "中文", "a" * 40, "[SEP]"),
+        key_labels=("[CLS]", "the", "##ing", "中文", "a" * 40, "[SEP]"),
+    )
+    labels = sheet(
+        drawn(named, size=(420, 300)),
+        drawn(named, size=(260, 160), theme=DARK),  # no room for labels
+        drawn(replace(named, captions=("",) * 5), size=(300, 260)),
+    )
+    image("labels of tokens", labels)
     colours = sheet(
         drawn(HeadsChart(shares, ("",), two, three)),  # no colour for what is not finite
         drawn(HeadsChart(shares, ("",), two, three, is_root=True)),

@@ -92,6 +92,19 @@ def test_elements_are_plain_and_texts_are_whole(any_plot: CanvasPlot, kind: str)
     assert (root.find(f".//{SVG}image") is not None) == (kind == "large")
 
 
+def test_chinese_letters_have_simplified_forms(any_plot: CanvasPlot, kind: str) -> None:
+    root = ET.fromstring(plot_svg(any_plot, WIDTH, HEIGHT))
+    families = [
+        text.get("font-family") or group.get("font-family", "")
+        for group in root.iter()
+        for text in group
+        if text.text in ("中", "文", "中文")
+    ]
+    assert bool(families) == bool({"中", "中文"} & {*KINDS[kind][1]})
+    assert all(name.startswith("'Noto Sans CJK SC'") for name in families)
+    assert "CJK" not in root.get("font-family", "")
+
+
 def test_it_depends_on_the_given_theme_only(
     any_plot: CanvasPlot, kind: str, window: QWidget
 ) -> None:

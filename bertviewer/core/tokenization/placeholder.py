@@ -44,7 +44,7 @@ class PlaceholderTokenizer(Tokenizer):
         self._has_segments = not config.get("is_encoder_decoder") and segment_rows(config) > 1
         self._first, self._last, self._mask = _special_tokens(config, self._rows)
         special = [*self._last, *self._first, *([self._mask] if self._mask else [])]
-        self._names = _decoder_starts(config) | {token.id: token.text for token in special}
+        self._names = _named_ids(config, special) | {token.id: token.text for token in special}
         # The first rows of these vocabularies are special and unused tokens.
         self._first_row = 1000 if self._rows > 2000 else min(5, self._rows - 1)
 
@@ -97,12 +97,16 @@ def _spaced(text: str) -> str:
     return "".join(f" {c} " if "一" <= c <= "鿿" or "㐀" <= c <= "䶿" else c for c in text)
 
 
-def _decoder_starts(config: Mapping[str, Any]) -> dict[int, str]:
-    """Return the tokens that a decoder may begin with, by their ids."""
-    if not config.get("is_encoder_decoder"):
-        return {}
-    ids = {"<pad>": config.get("pad_token_id"), "<s>": config.get("bos_token_id")}
-    return {number: text for text, number in ids.items() if isinstance(number, int)}
+def _named_ids(config: Mapping[str, Any], special: Sequence[Token]) -> dict[int, str]:
+    """Return the names of padding and of a text's first and last token, by their ids."""
+    has_brackets = any(token.text.startswith("[") for token in special)
+    names = {
+        "pad_token_id": "[PAD]" if has_brackets else "<pad>",
+        "eos_token_id": "</s>",
+        "bos_token_id": "<s>",
+    }
+    found = ((config.get(key), name) for key, name in names.items())
+    return {number: name for number, name in found if isinstance(number, int)}
 
 
 def _special_tokens(

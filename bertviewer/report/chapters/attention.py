@@ -27,15 +27,13 @@ from bertviewer.report.blocks import (
     TokenBox,
     Tokens,
 )
-from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures, heads_picture
 from bertviewer.report.run_details import AttentionDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import difference_text
 
 _HEADS, _ENTROPY, _PADDING = "table:heads", "figure:entropy", "table:padding"
 _SIDE = 620
-_HEADS_PER_ROW = 6
-"""Two layers of 12 heads fit on one page."""
 _TOKEN_LENGTH = 32
 
 
@@ -110,10 +108,9 @@ def _best_row(measure: Measure, name: str, best: RankedHead) -> Row:
 
 def _layer(attended: RunAttention, pictures: Pictures) -> Figure:
     layer, chart = attended.layer, heads_chart(attended)
-    rows = -(-len(chart.captions) // _HEADS_PER_ROW)
     return pictures.figure(
         f"heads-{layer.path}-{layer.call}",
-        Picture(chart, height=24 + 128 * rows),
+        heads_picture(chart),
         f"All heads of {layer.name}: rows are queries, columns are keys. H is the entropy in "
         "nats, d the mean attention distance in tokens.",
         f"The attention maps of all heads of {layer.name}.",

@@ -106,6 +106,8 @@ class TestPlaceholder:
         tokens = PlaceholderTokenizer(BERT).tokenize(Sentence("a[MASK]b"))
         assert texts(tokens) == ["[CLS]", "a", "[MASK]", "b", "[SEP]"]
         assert tokens[2] == Token(103, "[MASK]", 0, is_special=True)
+        padded = PlaceholderTokenizer({**BERT, "pad_token_id": 0})
+        assert (padded.text_of(0), padded.text_of(7)) == ("[PAD]", "#7")
         without = PlaceholderTokenizer({"model_type": "gpt2", "vocab_size": 500})
         assert texts(without.tokenize(Sentence("[MASK]"))) == ["[", "MASK", "]"]
 
