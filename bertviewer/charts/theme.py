@@ -199,8 +199,8 @@ PAPER = replace(
     parts=_hues("#0d8479", "#3b48ae", "#a06a1b", "#6d7682", "#6e7681", "#ad3a60", "#626b78"),
     series=("#3b48ae", "#db7727", "#008c66", "#9b4a81", "#513d00", "#272c34"),
 )
-# Without hues: series differ in lightness and dashes; values are from pale to dark, or from dark to
-# pale with 0 in the middle.
+# Without hues: series differ in lightness and dashes; values are from pale to dark, and 0 is in the
+# middle where they have signs.
 GREY = replace(
     PAPER,
     text="#111111",
@@ -214,6 +214,6 @@ GREY = replace(
     warning="#111111",
     series=("#272727", "#919191", "#535353", "#7b7b7b", "#404040", "#666666"),
     colormap=("#ebebeb", "#0d0d0d"),
-    diverging=("#0d0d0d", "#8c8c8c", "#f0f0f0"),
+    diverging=("#f0f0f0", "#8c8c8c", "#0d0d0d"),
     dashes=((), (5, 3), (1, 3), (5, 3, 1, 3), (9, 3), (3, 3)),
 )

@@ -95,7 +95,7 @@ def test_elements_are_plain_and_texts_are_whole(any_plot: CanvasPlot, kind: str)
 def test_chinese_letters_have_simplified_forms(any_plot: CanvasPlot, kind: str) -> None:
     root = ET.fromstring(plot_svg(any_plot, WIDTH, HEIGHT))
     families = [
-        text.get("font-family") or group.get("font-family", "")
+        text.get("font-family", group.get("font-family", ""))
         for group in root.iter()
         for text in group
         if text.text in ("中", "文", "中文")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec import field
 from msgspec.structs import replace
 
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.schema.modules import Repeat
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.serialization import Document, Scalar
@@ -215,6 +216,14 @@ class Flow(Document, frozen=True, rename={"class_name": "class"}):
         edges = tuple(_relocated_edge(edge, self.path, path) for edge in self.edges)
         return replace(self, path=path, nodes=nodes, edges=edges)
 
+    def at(self, values: Mapping[str, int]) -> "Flow":
+        """Return the flow with the shapes of its nodes for these values of the symbols.
+
+        A shape without formulas is left out: it is only known for the lengths of the trace.
+        """
+        nodes = (replace(each, shape=_shape_at(each.symbolic_shape, values)) for each in self.nodes)
+        return replace(self, nodes=tuple(nodes))
+
     def document(self, source: SourceInfo) -> dict[str, Any]:
         """Return the document ``bertviewer.flow/1``."""
         return {"schema": SCHEMA, "source": source.to_json(), **self.to_json()}
@@ -252,6 +261,13 @@ class Flows(Document, frozen=True, rename={"distinct": "kinds"}):
         if any(other.startswith(below) for other in (*self.distinct, *self.like)):
             return "it is not called itself; only its submodules are"
         return "it is not called"
+
+
+def _shape_at(shape: SymbolicShape | None, values: Mapping[str, int]) -> Shape:
+    try:
+        return tuple(evaluate(size, values) for size in shape or ())
+    except FormulaError:
+        return ()
 
 
 def _relocated_node(node: Node, first: str, path: str) -> Node:

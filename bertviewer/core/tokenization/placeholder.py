@@ -102,8 +102,8 @@ def _named_ids(config: Mapping[str, Any], special: Sequence[Token]) -> dict[int,
     has_brackets = any(token.text.startswith("[") for token in special)
     names = {
         "pad_token_id": "[PAD]" if has_brackets else "<pad>",
-        "eos_token_id": "</s>",
         "bos_token_id": "<s>",
+        "eos_token_id": "</s>",
     }
     found = ((config.get(key), name) for key, name in names.items())
     return {number: name for number, name in found if isinstance(number, int)}

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from bertviewer.core.analysis.layers import layer_stacks
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.architecture import Architecture
+from bertviewer.core.schema.bindings import bindings
+from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.module_tree import fold
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
@@ -22,6 +24,7 @@ from bertviewer.report.subject import Subject
 from bertviewer.report.summary import provenance, totals
 
 _WHOLE = "figure:model"
+_MAX_LAYERS = 2
 _TOTALS = {
     "Total params": "Parameters",
     "Trainable params": "Trainable parameters",
@@ -39,7 +42,7 @@ def model(subject: Subject) -> ChapterDraft:
     blocks.append(
         Facts(tuple((_TOTALS.get(name, name), (value,)) for name, value in totals(architecture)))
     )
-    blocks += _figures(architecture, pictures)
+    blocks += _figures(subject, pictures)
     blocks += subject.answers("overview")
     sections = tuple(filter(None, (_weights(subject),)))
     return ChapterDraft(Section("model", "The model", tuple(blocks), sections), pictures)
@@ -87,11 +90,18 @@ def _description(architecture: Architecture) -> Text:
     return tuple(words)
 
 
-def _figures(architecture: Architecture, pictures: Pictures) -> Iterator[Block]:
-    flows = architecture.flows
+def _figures(subject: Subject, pictures: Pictures) -> Iterator[Block]:
+    architecture, flows = subject.architecture, subject.architecture.flows
     if flows is None:
         return
-    if (whole := flows.flow("")) is not None:
+
+    def flow_of(path: str) -> Flow | None:
+        found = flows.flow(path)
+        if found is None or subject.run is None:
+            return found
+        return found.at(bindings(architecture, subject.run))
+
+    if (whole := flow_of("")) is not None:
         yield Paragraph.of(
             See(_WHOLE), " shows the data flow through the model, as traced from its code."
         )
@@ -105,10 +115,15 @@ def _figures(architecture: Architecture, pictures: Pictures) -> Iterator[Block]:
             ),
             "The parts of the model in order of execution, with their shapes.",
         )
-    for stack in layer_stacks(architecture)[:1]:
-        if (layer := flows.flow(stack[0].path)) is not None:
+    layers: dict[str, str] = {}
+    for first, *_ in layer_stacks(architecture):
+        # A decoder's layers may have the class of the encoder's. Stages of other sizes are alike.
+        flow = flows.like.get(first.path, first.path)
+        layers.setdefault(flow if architecture.is_encoder_decoder else first.class_name, first.path)
+    for number, path in enumerate(list(layers.values())[:_MAX_LAYERS]):
+        if (layer := flow_of(path)) is not None:
             yield pictures.figure(
-                "layer",
+                f"layer-{number}" if number else "layer",
                 layer,
                 (
                     "One layer, ",
