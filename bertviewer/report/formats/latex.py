@@ -1,6 +1,7 @@
 """A report as LaTeX, for XeLaTeX, LuaLaTeX and pdfLaTeX, with pictures as PDF files."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from typing_extensions import override
@@ -54,6 +55,7 @@ _ESCAPES = {
     ">": r"\textgreater{}",
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
     # They have a meaning at the start of a table's row.
     "[": "{[}",
     "]": "{]}",
@@ -61,10 +63,10 @@ _ESCAPES = {
 }
 _ESCAPED = re.compile("|".join(map(re.escape, _ESCAPES)))
 # Two of these would become a ligature.
-_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
+_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
 _MORE_SPACES = re.compile(r"(?:^ )|(?<= ) ")
 _ISOLATES = re.compile("[\u2066-\u2069]")
-_COMMON = "–—‘’“”…•\N{MINUS SIGN}"
+_COMMON = "–—‘’“”„…•‹›\N{MINUS SIGN}ĂăĄąĆćČčĎďĐđĘęĚěĞğİıĹĺĽľŁłŃńŇňŊŋŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž"
 """Signs beyond Latin-1 in the default font of every engine."""
 _UNCOMMON = re.compile(f"[^\x00-\xff{_COMMON}]+")
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"
@@ -353,8 +355,7 @@ class LatexWriter(Writer):
         if not text:
             return ""
         parts = _with_breaks(_BREAK.join(breakable_parts(one_line(text))))
-        escaped = _escaped(parts).replace("'", r"\textquotesingle{}")
-        return rf"\code{{{_marked(escaped)}}}"
+        return rf"\code{{{_marked(_escaped(parts))}}}"
 
     @override
     def maths(self, source: str) -> str:
@@ -446,6 +447,9 @@ def _uncommon_signs(text: str) -> Iterable[str]:
 
 def _sign_command(sign: str) -> str:
     """Return the command for a sign that no font has."""
+    kind, *base = unicodedata.decomposition(sign).split()[:2] or ("",)
+    if kind in ("<super>", "<sub>") and (plain := chr(int(*base, 16))).isascii():
+        return rf"\text{kind[1:-1]}script{{{plain}}}"
     try:
         return rf"\ensuremath{{{letter(sign)}}}"
     except ValueError:

@@ -48,6 +48,7 @@ HOSTILE = (
     "  two  spaces\tand a tab ",
     "*star [bracket] \\\\ * [2pt]",
 )
+SIGNS = "Ł. Kaiser’s “10⁶ ≤ 384² × √Δ”, it's −0.5 μ… Čapek, Şahin, Őry: N·(4·D²), x₂"
 FOREIGN = ("注意力机制", "שלום (12)", "مرحبا بالعالم", "Ω λ ж é ß", "😀 → ∀ √", "हिन्दी", "𝔘𝔫𝔦")
 PICTURE = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="120" viewBox="0 0 400 120" '
@@ -121,6 +122,7 @@ BLOCKS: tuple[Block, ...] = (
     Paragraph(("A sentence with ", Code("code.path_name"), ", ", Maths("d_k = D / h"), " and ",
                Strong("strong"), Muted(" muted"), " words; see ", See("decimals"), ", ",
                See("picture"), ", ", See("attention"), " and ", See("second"), ".")),
+    Paragraph((SIGNS,)),
     Paragraph(("It is ", Tick(True), " or ", Tick(False), Bar(0.5), Break(), "below."), "note"),
     Paragraph((Letters("N_e·<D>"), " see שלום (12) ", Code("שלום"))),
     Paragraph(("The cat sat on the mat.",), "quote"),

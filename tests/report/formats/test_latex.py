@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from bertviewer.report.formats.formats import format_by_name
 from bertviewer.report.formats.latex import latex_of
 from bertviewer.report.formats.latex_columns import GAP, LatexColumns
 from bertviewer.report.options import Options
+from bertviewer.report.typesetting import report_pdf
 from tests.report.formats.conftest import FOLDER
-from tests.report.formats.documents import LONG
+from tests.report.formats.documents import LONG, SIGNS
+from tests.report.reading import squeezed
+from tests.tools.pdf_text import page_texts
 
 ROOM = 455.0
 ENGINES = ("xelatex", "pdflatex")
@@ -90,3 +94,9 @@ def test_it_compiles(engine: str, document: ReportDocument, tmp_path: Path) -> N
         )
     )
     assert numbers == {name: found.number for name, found in document.numbers.items()}
+    # The texts are those of the PDF.
+    written = (tmp_path / "report.pdf").read_bytes()
+    for pdf in (written, report_pdf(document)):
+        text = unicodedata.normalize("NFKC", squeezed("".join(page_texts(pdf))))
+        for string in (SIGNS, "(1.1)", "Equation 1.1", "Table 1.1. Numbers", "Vaswani et al. 2017"):
+            assert unicodedata.normalize("NFKC", squeezed(string)) in text
