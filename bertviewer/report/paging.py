@@ -1,19 +1,20 @@
-"""Fills pages: moves or shrinks blocks that would leave much of a page empty.
+"""Fills pages: moves or shrinks figures that would leave much of a page empty.
 
-A figure may shrink a little to fit; a figure or a formula may float to the next page, so that the
-text after it fills this one; as a last resort, the notes or a part of the legend of a formula go to
-the next page. Pages are filled from first to last, because each move changes those after it.
+A figure may shrink a little to fit, or float to the next page, so that the text after it fills this
+one; figures stay in their order. Pages are filled from first to last, because each move changes
+those after it.
 
 Typst's own floats (``place(auto, float: true)``) were tried for all figures: they stand above the
 heading of their chapter, or below that of the next one, and cannot shrink to fit a page.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any
 
 from msgspec import Struct
 
-MAX_EMPTY = 0.32
+MAX_EMPTY = 0.2
 """Fraction of a page that may stay empty at its end."""
 MAX_MOVES = 40
 """Maximum number of moves in a report."""
@@ -29,11 +30,10 @@ _CAPTION = 34.0
 
 
 class Placement(Struct, frozen=True):
-    """The placement of a block; by default it is whole and in its place."""
+    """The placement of a figure; by default it has its size and is in its place."""
 
     floats: bool = False
     scale: float = 1.0
-    breaks: Literal["", "notes", "legend"] = ""
 
 
 class Extent(Struct, frozen=True):
@@ -75,10 +75,10 @@ class Layout(Struct, frozen=True):
 def fill_pages(
     chapters: Sequence[dict[str, Any]], positions: Callable[[], Mapping[str, Any]]
 ) -> None:
-    """Set the placement of each block, so that pages are not emptier than necessary.
+    """Set the placement of each figure, so that pages are not emptier than necessary.
 
     Args:
-        chapters: data of the template; each block gets an ``id`` and its placement.
+        chapters: data of the template; each block gets an ``id``, each figure its placement.
         positions: typesets the chapters and returns the template's metadata.
     """
     by_chapter = [list(_blocks(chapter)) for chapter in chapters]
@@ -87,13 +87,16 @@ def fill_pages(
     for number, block in enumerate(blocks):
         block["id"] = number
         _place(block, Placement())
+    figures = [number for number, block in enumerate(blocks) if block["kind"] == "figure"]
     trials: dict[int, _Trials] = {}
     for _ in range(MAX_MOVES):
         layout = Layout.of(positions())
-        for number, empty in _candidates(layout, numbers):
+        if overtaking := _overtaking(layout, figures):
+            _place(blocks[overtaking[0]], Placement(floats=True))
+            continue
+        for number, empty in _candidates(layout, numbers, figures):
             if number not in trials:
-                kind, extent = blocks[number]["kind"], layout.blocks[number]
-                trials[number] = _Trials(_placements(kind, extent, empty))
+                trials[number] = _Trials(_placements(layout.blocks[number], empty))
             placement = trials[number].next(empty)
             if placement is not None:
                 _place(blocks[number], placement)
@@ -109,15 +112,19 @@ def _blocks(section: dict[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 def _place(block: dict[str, Any], placement: Placement) -> None:
-    block |= {
-        "floats": placement.floats,
-        "scale": placement.scale,
-        "breaks": placement.breaks,
-    }
+    block |= {"floats": placement.floats, "scale": placement.scale}
 
 
-def _candidates(layout: Layout, numbers: Sequence[int]) -> Iterator[tuple[int, float]]:
-    """Yield blocks that did not fit into a page that is too empty, and its empty space.
+def _overtaking(layout: Layout, figures: Sequence[int]) -> list[int]:
+    """Return the figures that are on a page before that of the previous figure."""
+    pages = {number: layout.blocks[number].page for number in figures if number in layout.blocks}
+    return [number for before, number in pairwise(pages) if pages[number] < pages[before]]
+
+
+def _candidates(
+    layout: Layout, numbers: Sequence[int], figures: Sequence[int]
+) -> Iterator[tuple[int, float]]:
+    """Yield figures that did not fit into a page that is too empty, and its empty space.
 
     They are of the chapter that ends on the page; ``numbers`` are the blocks' chapters.
     """
@@ -133,12 +140,12 @@ def _candidates(layout: Layout, numbers: Sequence[int]) -> Iterator[tuple[int, f
         floating = sorted(block for block in later if block < last)
         following = min((block for block in later if block > last), default=last)
         for block in (following, *floating):
-            if numbers[block] == numbers[last]:
+            if numbers[block] == numbers[last] and block in figures:
                 yield block, empty
 
 
 class _Trials:
-    """The placements of a block that were tried, each with the empty space that it left."""
+    """The placements of a figure that were tried, each with the empty space that it left."""
 
     def __init__(self, placements: Sequence[Placement]) -> None:
         self._untried = list(placements)
@@ -157,12 +164,8 @@ class _Trials:
         return None if self._current == previous else self._current
 
 
-def _placements(kind: str, extent: Extent, empty: float) -> list[Placement]:
-    """Return what can be tried for a block that does not fit into the empty space of a page."""
-    if kind == "formula-block":
-        return [Placement(floats=True), Placement(breaks="notes"), Placement(breaks="legend")]
-    if kind != "figure":
-        return []
+def _placements(extent: Extent, empty: float) -> list[Placement]:
+    """Return what can be tried for a figure that does not fit into the empty space of a page."""
     height = extent.bottom - extent.top
     scale = min((empty - _MARGIN - _CAPTION) / max(height - _CAPTION, 1.0), 0.98)
     smaller = [Placement(scale=scale)] if scale >= MIN_SCALE else []
