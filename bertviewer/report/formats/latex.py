@@ -447,9 +447,10 @@ def _uncommon_signs(text: str) -> Iterable[str]:
 
 def _sign_command(sign: str) -> str:
     """Return the command for a sign that no font has."""
-    kind, *base = unicodedata.decomposition(sign).split()[:2] or ("",)
-    if kind in ("<super>", "<sub>") and (plain := chr(int(*base, 16))).isascii():
-        return rf"\text{kind[1:-1]}script{{{plain}}}"
+    kind, *codes = unicodedata.decomposition(sign).split() or ("",)
+    base = "".join(chr(int(code, 16)) for code in codes) if kind in ("<super>", "<sub>") else ""
+    if base and base.isascii():
+        return rf"\text{kind[1:-1]}script{{{_escaped(base)}}}"
     try:
         return rf"\ensuremath{{{letter(sign)}}}"
     except ValueError:
