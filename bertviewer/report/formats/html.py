@@ -175,18 +175,18 @@ class HtmlWriter(Writer):
 
     @override
     def table(self, block: blocks.Table) -> Iterator[str]:
-        # A table that is wider than the page has its own scroll bar.
-        target, region = "", ""
+        # A table that is larger than the page has its own scroll bars, below its caption.
+        region, label = "", ""
         if block.name:
-            target = f' id="{anchor(block.name)}"'
-            caption_id = f"{anchor(block.name)}-caption"
-            region = f' tabindex="0" role="region" aria-labelledby="{caption_id}"'
+            name, number = anchor(block.name), self.numbers[block.name].text
+            caption = f"<b>{number}</b> {self.text(block.caption)}"
+            label = f' aria-labelledby="{name}-caption"'
+            region = f' tabindex="0" role="region"{label}'
+            yield f'<figure class="captioned" id="{name}">'
+            yield f'<figcaption id="{name}-caption">{caption}</figcaption>'
         classes = ' class="full"' if any(column.share for column in block.columns) else ""
         yield f'<div class="scroll"{region}>'
-        yield f"<table{target}{classes}>"
-        if block.name:
-            number = self.numbers[block.name].text
-            yield f'<caption id="{caption_id}"><b>{number}</b> {self.text(block.caption)}</caption>'
+        yield f"<table{classes}{label}>"
         shares = sum(column.share for column in block.columns)
         columns = (
             f'<col style="width:{100 * column.share / shares:.4g}%">' if column.share else "<col>"
@@ -203,6 +203,8 @@ class HtmlWriter(Writer):
             yield "</tbody>"
         yield "</table>"
         yield "</div>"
+        if block.name:
+            yield "</figure>"
 
     def _column_title(self, column: Column) -> str:
         unit = f' <span class="unit">{self.words(column.unit)}</span>' if column.unit else ""

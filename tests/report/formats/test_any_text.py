@@ -77,14 +77,14 @@ def test_html(text: str, title: str) -> None:
     main = html.one("main")
     assert main.one("p").text == visible(text)
     assert main.one("thead").one("th").text == visible(text or "a")
-    assert main.one("caption").text == f"Table 1.1 {visible(text)}"
+    assert main.one("figcaption").text == f"Table 1.1 {visible(text)}"
     assert main.one("tbody").one("code").text == visible(text)
     assert main.one("ol").one("b").text == visible(text)
     assert main.one("pre").text == visible(f"{text}\n{text}")
     assert main.one("ul").text == visible(text)
     names = {node.name for node in main.everything} - {"main"}
     assert names <= {
-        *("section", "h2", "span", "p", "bdi", "div", "table", "caption", "b", "colgroup", "col"),
+        *("section", "h2", "span", "p", "bdi", "div", "figure", "table", "figcaption", "b", "colgroup", "col"),
         *("thead", "tbody", "tr", "th", "td", "code", "wbr", "ol", "ul", "li", "small", "pre"),
     }
 
