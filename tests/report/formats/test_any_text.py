@@ -84,7 +84,20 @@ def test_html(text: str, title: str) -> None:
     assert main.one("ul").text == visible(text)
     names = {node.name for node in main.everything} - {"main"}
     assert names <= {
-        *("section", "h2", "span", "p", "bdi", "div", "figure", "table", "figcaption", "b", "colgroup", "col"),
+        *(
+            "section",
+            "h2",
+            "span",
+            "p",
+            "bdi",
+            "div",
+            "figure",
+            "table",
+            "figcaption",
+            "b",
+            "colgroup",
+            "col",
+        ),
         *("thead", "tbody", "tr", "th", "td", "code", "wbr", "ol", "ul", "li", "small", "pre"),
     }
 
