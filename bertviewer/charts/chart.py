@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from bertviewer.charts.levels import ANY, Levels, Mask, Values, are_equal, levels_of
+from bertviewer.charts.levels import ANY, Levels, Mask, Values, constant_of, levels_of
 from bertviewer.charts.selection_key import SelectionKey, closest_keys
 from bertviewer.charts.table import CellValue, Rows, column_header, corner_header, unmasked_rows
 from bertviewer.core.util.numbers import number_text
@@ -86,13 +86,14 @@ class LineChart(Struct, frozen=True):
     scale: float = 0.0
 
     @property
-    def is_constant(self) -> bool:
-        """Whether each line is flat but for rounding, so that a sentence says the same."""
+    def constant(self) -> float | None:
+        """The value of all points but for rounding, ``None`` if they differ.
+
+        A sentence says the same as such a chart.
+        """
         parts = (part for line in self.lines for _, part in line.columns())
-        return all(
-            are_equal(np.array([n for n in part if n is not None], np.float64), self.scale)
-            for part in parts
-        )
+        values = [value for part in parts for value in part if value is not None]
+        return constant_of(np.array(values, dtype=np.float64), self.scale)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,9 +168,9 @@ class GridChart(Struct, frozen=True, eq=False):
     joint: str = ", "
 
     @property
-    def is_constant(self) -> bool:
-        """Whether all values are equal but for rounding, so that a sentence says the same."""
-        return are_equal(self.measured, max(map(abs, self.levels or (0.0,))))
+    def constant(self) -> float | None:
+        """The value of all cells but for rounding, ``None`` if they differ: see ``LineChart``."""
+        return constant_of(self.measured, max(map(abs, self.levels or (0.0,))))
 
     @property
     def measured(self) -> Values:

@@ -28,6 +28,7 @@ from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.corpus.comparison import ComparedModule, CorpusComparison
 from bertviewer.core.corpus.corpus import (
+    QUANTILE_DIGITS,
     QUANTILES,
     CallKey,
     ClassSums,
@@ -122,7 +123,7 @@ def corpus_statistics(row: ClassSums) -> DataTable:
     name = translate("charts", "{0}% quantile")
     quantiles = row.quantiles() or (None,) * len(QUANTILES)
     further = [
-        (name.format(f"{100 * share:g}"), number_cell(value, 4))
+        (name.format(f"{100 * share:g}"), number_cell(value, QUANTILE_DIGITS))
         for share, value in zip(QUANTILES, quantiles, strict=True)
     ]
     return tensor_statistics_table(row.statistics, further)
@@ -230,6 +231,7 @@ def compared_modules(comparison: CorpusComparison) -> DataTable:
         _both_field(
             (translate("charts", "Mean"), translate("charts", "Std"), "1%", "99%"),
             lambda one: zip(figures(one.left), figures(one.right), strict=True),
+            (_DIGITS, _DIGITS, QUANTILE_DIGITS, QUANTILE_DIGITS),
         ),
     ]
     # Modules that return the tensor of another one have the same numbers.
@@ -269,17 +271,21 @@ def compared_features(comparison: CorpusComparison) -> DataTable:
 def _both_field(
     titles: Sequence[str],
     pairs: Callable[[Any], Iterable[tuple[float | None, float | None]]],
+    digits: Sequence[int] = (_DIGITS,) * 4,
 ) -> Field:
-    """Return two columns for each title: the left corpus and the right one."""
+    """Return two columns for each title, with so many digits: the left corpus and the right one."""
     left, right = translate("charts", "{0}, left"), translate("charts", "{0}, right")
     columns = [
         TableColumn(shown, "number", name.format(title))
         for title in titles
         for shown, name in ((title, left), ("→", right))
     ]
-    return Field(
-        columns, lambda each: (number_cell(n, _DIGITS) for pair in pairs(each) for n in pair)
-    )
+
+    def cells(record: Any) -> Iterable[TableCell]:
+        found = zip(pairs(record), digits, strict=True)
+        return (number_cell(value, count) for pair, count in found for value in pair)
+
+    return Field(columns, cells)
 
 
 def _name(call: CallKey) -> str:

@@ -94,11 +94,15 @@ def _rounded_up(share: float) -> float:
     return next(top for n in (1, 2, 5, 10) if (top := float(f"{n}e{power}")) >= share)
 
 
-def are_equal(values: Values, scale: float = 0.0) -> bool:
-    """Tell whether the finite values are equal but for rounding."""
+def constant_of(values: Values, scale: float = 0.0) -> float | None:
+    """Return the value that all finite values have but for rounding, ``None`` if they differ."""
+    if not np.isfinite(values).any():
+        return None
     low, high = _range(values)
-    is_empty = not np.isfinite(values).any()
-    return is_empty or high - low <= ROUNDING * max(abs(low), abs(high), scale)
+    rounding = ROUNDING * max(abs(low), abs(high), scale)
+    if high - low > rounding:
+        return None
+    return 0.0 if max(abs(low), abs(high)) <= rounding else low + (high - low) / 2
 
 
 def _range(values: Values) -> Levels:

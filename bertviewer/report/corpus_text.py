@@ -3,7 +3,7 @@
 from collections import Counter
 
 from bertviewer.core.corpus.comparison import CorpusComparison
-from bertviewer.core.corpus.corpus import HEAD_FIGURES, CallKey, Corpus
+from bertviewer.core.corpus.corpus import HEAD_FIGURES, QUANTILE_DIGITS, CallKey, Corpus
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.summary import Table, aligned, notice_lines, number, provenance
@@ -85,10 +85,10 @@ def _modules(comparison: CorpusComparison) -> Table:
         figures = (
             *(row.statistics.mean for row in pair),
             *(row.statistics.std for row in pair),
-            *(low for low, _ in ends),
-            *(high for _, high in ends),
         )
-        rows.append((_call(module.key), f"{module.distance:.4f}", *map(_number, figures)))
+        quantiles = (value for pair in zip(*ends, strict=True) for value in pair)
+        texts = (*map(_number, figures), *(_number(value, QUANTILE_DIGITS) for value in quantiles))
+        rows.append((_call(module.key), f"{module.distance:.4f}", *texts))
     return rows
 
 
@@ -109,6 +109,6 @@ def _call(key: CallKey) -> str:
     return f"{path or '(model)'}{f' (call {call})' if call else ''}"
 
 
-def _number(value: float | None) -> str:
-    """Return a number with five significant digits and a minus sign; a dash for none."""
-    return with_minus(number(value))
+def _number(value: float | None, digits: int = 5) -> str:
+    """Return a number with significant digits and a minus sign; a dash for none."""
+    return with_minus(number(value, digits))

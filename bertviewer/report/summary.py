@@ -270,6 +270,6 @@ def aligned(header: tuple[str, ...], rows: Table, right: Sequence[int] = (2, 3))
     )
 
 
-def number(value: float | None) -> str:
-    """Return a number with five significant digits; a dash for none."""
-    return "–" if value is None else f"{value:.5g}"
+def number(value: float | None, digits: int = 5) -> str:
+    """Return a number with significant digits; a dash for none."""
+    return "–" if value is None else f"{value:.{digits}g}"

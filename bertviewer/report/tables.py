@@ -10,11 +10,13 @@ from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table
 Figures = Iterable[float | None]
 
 
-def exact(value: float | None) -> str:
-    """Return a number with five significant digits, zeros included; counts are whole."""
+def exact(value: float | None, digits: int = 5) -> str:
+    """Return a number with significant digits, zeros included; counts are whole."""
     if value is None:
         return "–"
-    return f"{value:,}" if isinstance(value, int) else with_minus(f"{value:#.5g}" if value else "0")
+    if isinstance(value, int):
+        return f"{value:,}"
+    return with_minus(f"{value:#.{digits}g}".rstrip(".") if value else "0")
 
 
 def cosine_text(value: float | None) -> str:
@@ -56,13 +58,20 @@ def table_of(
 
 
 def layer_table(
-    stacks: Iterable[tuple[str, Iterable[Figures]]], titles: Iterable[str], name: str, caption: str
+    stacks: Iterable[tuple[str, Iterable[Figures]]],
+    titles: Iterable[str],
+    name: str,
+    caption: str,
+    digits: int = 5,
 ) -> Table:
     """Return a table with a row of numbers for each layer, under the name of its stack."""
     rows: list[Row] = []
     for stack, layers in stacks:
         rows += [Row.of(Code(stack), look="head")] if stack else []
-        rows += [Row.of(str(number), *map(exact, each)) for number, each in enumerate(layers)]
+        rows += [
+            Row.of(str(number), *(exact(n, digits) for n in each))
+            for number, each in enumerate(layers)
+        ]
     columns = (Column("Layer", "right"), *(Column(title, "decimal", 1) for title in titles))
     return Table(columns, tuple(rows), name, (caption,))
 

@@ -1,6 +1,7 @@
 """Charts as plain data: keys and texts of their points, and their tables."""
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
 from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
@@ -84,17 +85,18 @@ def test_rows_of_an_encoder_and_a_decoder_select_other_modules() -> None:
     assert chart.chosen(SelectionKey("enc.emb"))[0] == (0,)
 
 
-def test_a_chart_of_equal_values_is_constant() -> None:
+def test_a_chart_of_equal_values_has_a_constant() -> None:
     flat = Line("std", (1.0, None, 1.0 + 1e-6))
-    chart = LineChart((flat, Line("other", (2.0, 2.0))), "Layer", "std", ("0", "1", "2"))
-    assert chart.is_constant
-    assert not replace(chart, lines=(replace(flat, max=(3.0, 4.0)),)).is_constant
+    chart = LineChart((flat, Line("other", (1.0, 1.0))), "Layer", "std", ("0", "1", "2"))
+    assert chart.constant == pytest.approx(1.0, abs=1e-6)
+    assert replace(chart, lines=(replace(flat, max=(3.0, 4.0)),)).constant is None
+    assert replace(chart, lines=(flat, Line("other", (2.0,)))).constant is None
     means = LineChart((Line("mean", (-7e-9, 8e-9)),), "Layer", "mean", ("0", "1"))
-    assert not means.is_constant
-    assert replace(means, scale=1.0).is_constant
-    assert not grid().is_constant
+    assert means.constant is None
+    assert replace(means, scale=1.0).constant == 0.0
+    assert grid().constant is None
     masked = np.array([[False, True], [True, True]])
-    assert replace(grid(), masked=masked).is_constant
+    assert replace(grid(), masked=masked).constant == 1.0
     entropies = replace(grid(), values=np.array([[1e-9, 2e-9]]))
-    assert not entropies.is_constant
-    assert replace(entropies, levels=(0.0, 2.3)).is_constant
+    assert entropies.constant is None
+    assert replace(entropies, levels=(0.0, 2.3)).constant == 0.0

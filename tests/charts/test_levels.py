@@ -12,7 +12,7 @@ from bertviewer.charts.levels import (
     PARTS,
     SIZES,
     Levels,
-    are_equal,
+    constant_of,
     levels_of,
     log_levels,
     log_share,
@@ -80,12 +80,10 @@ def test_a_scale_does_not_show_rounding() -> None:
     low, high = span_of(-7e-9, 8e-9, scale=1.0)  # means of elements of about 1
     assert high - low == pytest.approx(1e-3)
     assert span_of(-1e-8, 2e-8, is_signed=True, scale=30.0) == (-0.03, 0.03)
-    assert are_equal(np.array([1.0, 1.0 + 1e-6, NAN]))
-    assert are_equal(np.array([-7e-9, 8e-9]), scale=1.0)
-    assert are_equal(np.array([NAN, INF]))
-    assert are_equal(np.zeros(0))
-    assert not are_equal(np.array([1.0, 1.01]))
-    assert not are_equal(np.array([-7e-9, 8e-9]))
+    assert constant_of(np.array([1.0, 1.0 + 1e-6, NAN])) == pytest.approx(1.0, abs=1e-6)
+    assert constant_of(np.array([-7e-9, 8e-9]), scale=1.0) == 0.0
+    for values in ([NAN, INF], [], [1.0, 1.01], [-7e-9, 8e-9]):
+        assert constant_of(np.array(values)) is None
 
 
 @pytest.mark.parametrize(

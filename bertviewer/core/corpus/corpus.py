@@ -23,6 +23,8 @@ FEW_SENTENCES = 0.05
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """The quantiles that are reported by default."""
+QUANTILE_DIGITS = 2
+"""Significant digits that the bins of the histograms support."""
 
 CallKey = tuple[str, int]
 """A call: the module's path, and the number of the call in a forward pass."""

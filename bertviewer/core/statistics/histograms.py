@@ -135,9 +135,10 @@ def quantiles(
         return np.full(len(shares), np.nan)
     is_needed = np.concatenate([[True], np.diff(heights) > 0])
     is_needed |= np.concatenate([np.diff(heights) > 0, [True]])
-    found = np.interp(shares * heights[-1], heights[is_needed], places[is_needed])
-    clipped: NDArray[np.float64] = np.clip(found, low, high)
-    return clipped
+    # The outermost values are known exactly.
+    ends = np.clip(places[is_needed], low, high)
+    found: NDArray[np.float64] = np.interp(shares * heights[-1], heights[is_needed], ends)
+    return found
 
 
 def counts_between(

@@ -15,6 +15,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, ranked_heads
 from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
+    QUANTILE_DIGITS,
     QUANTILES,
     Corpus,
     OutlierRow,
@@ -103,14 +104,15 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
         for line in chart.lines
     )
     titles = (f"{100 * share:g}%" for share in QUANTILES)
-    table = layer_table(stacks, titles, _QUANTILES, "Quantiles of the output of each layer.")
+    caption = "Quantiles of the output of each layer."
+    table = layer_table(stacks, titles, _QUANTILES, caption, QUANTILE_DIGITS)
     intro = Paragraph.of(
         See(_LAYERS),
         " shows the median of each layer’s output over all tokens of all sentences, with the "
         "band that contains 90% of the values; ",
         See(_QUANTILES),
-        " lists further quantiles. Quantiles are interpolated linearly from histograms; their "
-        "relative error is at most 25%.",
+        " lists further quantiles. They are interpolated in histograms with bins up to 25% wide, "
+        f"and therefore given with {QUANTILE_DIGITS} digits.",
     )
     picture = pictures.figure(
         "corpus-layers",

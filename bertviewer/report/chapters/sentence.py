@@ -11,7 +11,7 @@ from bertviewer.core.analysis.tokens import second_start
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
 from bertviewer.core.statistics.accumulators import DEVIATIONS
-from bertviewer.core.util.numbers import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, number_text, with_minus
 from bertviewer.report.blocks import (
     Block,
     Break,
@@ -32,6 +32,7 @@ from bertviewer.report.tables import exact, layer_table
 
 TOKEN_LENGTH = 32
 MAX_FEATURES = 12
+CONSTANT_DIGITS = 4
 _LAYERS, _NORMS = "figure:layers", "figure:norms"
 _STATISTICS, _OUTLIERS, _OUTPUT = "table:statistics", "table:outliers", "table:output"
 
@@ -140,26 +141,34 @@ def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
         "Statistics of each layer’s output, over all finite elements. Std is the population "
         "standard deviation, Zeros is the fraction of exact zeros, NaN and Inf are counts.",
     )
-    intro = Paragraph.of(
-        See(_LAYERS),
-        f" plots the {phrase} of each layer’s output; ",
-        See(_STATISTICS),
-        " gives all statistics.",
-    )
-    picture = pictures.figure(
-        "layers",
-        Picture(layer_chart(architecture, run, statistic), height=240),
-        f"The {phrase} of each layer’s output.",
-        f"A line over the layers: the {phrase} of each layer’s output.",
-    )
-    blocks: tuple[Block, ...] = (intro, picture, table, *subject.answers("statistics"))
+    chart = layer_chart(architecture, run, statistic)
+    all_statistics = See(_STATISTICS), " gives all statistics."
+    blocks: tuple[Block, ...]
+    if chart.constant is not None:
+        value = number_text(chart.constant, CONSTANT_DIGITS)
+        same = f"The {phrase} of each layer’s output is {value}, up to rounding; "
+        blocks = (Paragraph.of(same, *all_statistics),)
+    else:
+        intro = See(_LAYERS), f" plots the {phrase} of each layer’s output; "
+        picture = pictures.figure(
+            "layers",
+            Picture(chart, height=240),
+            f"The {phrase} of each layer’s output.",
+            f"A line over the layers: the {phrase} of each layer’s output.",
+        )
+        blocks = (Paragraph.of(*intro, *all_statistics), picture)
+    blocks = (*blocks, table, *subject.answers("statistics"))
     return Section("statistics", "Layer by layer", blocks)
 
 
 def _norms(run: ActivationRun, pictures: Pictures) -> Section | None:
     if not run.token_norms:
         return None
-    states = names_of_states(run)
+    chart, states = norms_chart(run), names_of_states(run)
+    if chart.constant is not None:
+        value = number_text(chart.constant, CONSTANT_DIGITS)
+        same = f"The vector of every token has a Euclidean norm of {value} in every hidden state."
+        return Section("norms", "Token norms", (Paragraph.of(same),))
     # GPT-2's last hidden state is the output of a norm after the last layer.
     last = states[-1] if states else "the last layer"
     words = Paragraph.of(
@@ -168,7 +177,7 @@ def _norms(run: ActivationRun, pictures: Pictures) -> Section | None:
     )
     picture = pictures.figure(
         "norms",
-        norms_chart(run),
+        chart,
         "The norm of each token’s vector in every hidden state.",
         "A heat map of hidden states by tokens, coloured by norm.",
     )
