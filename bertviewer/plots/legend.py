@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
+from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,6 +62,8 @@ class Spacing(Struct, frozen=True):
 WIDE = Spacing(19, 8, 24, 14)
 TIGHT = Spacing(15, 5, 18, 8)
 """Where names have to be cut anyway."""
+SAMPLE_GAP = 6
+"""Pixels between a sample and its name."""
 
 
 class Entry(Struct, frozen=True):
@@ -91,7 +94,13 @@ class Legend:
         self._theme, self._font = theme, axis_font()
         self._metrics = QFontMetricsF(self._font)
         self._spots: list[_Spot] = []
-        self._spacing = WIDE
+        # A sample has all dashes of its line.
+        dashes = (sum(entry.pen.dashPattern()) * entry.pen.widthF() for entry in entries)
+        longest = ceil(1.5 * max(dashes, default=0.0)) + SAMPLE_GAP
+        self._wide, self._tight = (
+            replace(each, sample=max(each.sample, longest)) for each in (WIDE, TIGHT)
+        )
+        self._spacing = self._wide
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -121,11 +130,11 @@ class Legend:
         If names have to be cut, the longest are chosen with which no row more is needed.
         """
         longest = max(map(self._metrics.horizontalAdvance, self.labels), default=0.0)
-        self._spacing = WIDE
+        self._spacing = self._wide
         self._spots = self._arranged(width, longest)
         if len(self.rows()) <= WIDE.rows(height) and not self.is_cut:
             return
-        self._spacing = TIGHT
+        self._spacing = self._tight
 
         def rows(longest: float) -> int:
             return len({spot.row for spot in self._arranged(width, longest)})
@@ -170,7 +179,7 @@ class Legend:
         return spots
 
     def _draw_sample(self, painter: QPainter, entry: Entry, x: float, middle: float) -> None:
-        length = self._spacing.sample - 6
+        length = self._spacing.sample - SAMPLE_GAP
         painter.setPen(entry.pen)
         painter.setBrush(entry.brush)
         if entry.symbol is None:

@@ -21,13 +21,16 @@ class Picture(Struct, frozen=True, eq=False):
     height: int = 270
 
 
-_HEADS_PER_ROW, _HEAD_HEIGHT, _LABEL_HEIGHT = 6, 128, 48
+_HEADS_PER_ROW, _HEAD_HEIGHT, _MARGIN, _LABEL_HEIGHT = 6, 128, 24, 24
+_MAX_NAMED = 11
+"""Labels of more tokens do not fit next to so small maps."""
 
 
 def heads_picture(chart: HeadsChart) -> Picture:
     """Return the picture of all heads of a layer; two layers of 12 heads fit on one page."""
     rows = -(-len(chart.captions) // _HEADS_PER_ROW)
-    return Picture(chart, height=_LABEL_HEIGHT + _HEAD_HEIGHT * rows)
+    has_labels = max(len(chart.queries), len(chart.keys)) <= _MAX_NAMED
+    return Picture(chart, height=_MARGIN + _HEAD_HEIGHT * rows + has_labels * _LABEL_HEIGHT)
 
 
 class Pictures(dict[str, Picture]):

@@ -105,10 +105,13 @@ def test_states_without_their_own_module(
 
 
 def test_the_colour_scale(view: ViewHarness) -> None:
-    view.show_run(made_up(TEXT))
-    assert grid(view).levels == (-1.0, 1.0)
+    run = made_up(TEXT)
+    view.show_run(replace(run, hidden_states=tuple(map(np.abs, run.hidden_states))))
+    assert (grid(view).levels, grid(view).is_signed) == ((-1.0, 1.0), True)
     view.click("wholeRange")
-    assert grid(view).levels == (float(grid(view).values.min()), 1.0)
+    assert (grid(view).levels, grid(view).is_signed) == ((0.0, 1.0), False)
+    view.show_run(run)  # some cosines are negative
+    assert (grid(view).levels, grid(view).is_signed) == ((-1.0, 1.0), True)
 
 
 def test_a_click_on_a_cell_compares_its_two_tokens(view: ViewHarness) -> None:
