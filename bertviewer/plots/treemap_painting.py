@@ -23,7 +23,7 @@ _PALER = 0.5
 def paint_cells(
     painter: QPainter, whole: Cell, tint: Callable[[str], NodeColor], theme: Theme, font: QFont
 ) -> None:
-    """Paint all cells, with the names that fit."""
+    """Paint all cells, with the names that fit; those of narrow cells are rotated."""
     strong, small = weighted(sized(font, SMALL)), sized(font, SMALL)
     for cell in whole.all_cells():
         found, rect = tint(cell.area.path), cell.rect
@@ -38,6 +38,12 @@ def paint_cells(
             continue
         name = printable(cell.area.name)
         box = _as_qt(room).adjusted(0 if cell.cells else _PADDING, 0, -_PADDING, 0)
+        painter.save()
+        wide = QFontMetricsF(strong).horizontalAdvance(name)
+        if not cell.cells and room.height > room.width and wide > box.width():
+            painter.translate(room.x, room.bottom)
+            painter.rotate(-90)
+            box = QRectF(_PADDING, 0, room.height - 2 * _PADDING, room.width)
         _write(
             painter,
             box,
@@ -47,6 +53,7 @@ def paint_cells(
             color=theme.text,
             is_leaf=not cell.cells,
         )
+        painter.restore()
 
 
 def _write(

@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.levels import PARTS, levels_of
 from bertviewer.charts.map.part_graphs import Scope
 from bertviewer.charts.map.values import CHECK, MACS, MapMeasure
 from bertviewer.core.replay.attention import attention_of
@@ -73,7 +74,7 @@ def test_tiles_have_the_attention_of_their_heads(ran: MapTab, workspace: Workspa
     images = images_of(ran)
     maps = attention_of(known("bert"), ATTENTION)
     assert len(images) == len(maps.probabilities) == 3
-    levels = 0.0, float(np.max(maps.probabilities))
+    levels = levels_of(maps.probabilities, bounds=PARTS)
     scale = ColorScale(levels, color_table(viewport_of(ran).cache.theme, False), is_root=True)
     for image, head in zip(images, maps.probabilities, strict=True):
         assert (image.height(), image.width()) == head.shape
