@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bertviewer import __version__
 from bertviewer.core.analysis.costs import outline_of
-from bertviewer.core.explain.bibliography import bibliography
+from bertviewer.core.explain.bibliography import Reference, bibliography, model_reference
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.sources.model_source import find_task
 from bertviewer.report.blocks import (
@@ -64,7 +64,7 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
         pictures[STACK] = Picture(outline, 150, 190)
     sections = _without_repeated_answers([draft.section for draft in drafts])
     if any(chapter.name == BIBLIOGRAPHY for chapter in chosen):
-        sections = (*sections, *_bibliography(sections))
+        sections = (*sections, _bibliography(sections, subject))
     front = _front(subject, options, day, command, "" if outline is None else STACK)
     return ReportDraft(front, sections, pictures)
 
@@ -87,18 +87,17 @@ def _without_repeated_answers(sections: Sequence[Section]) -> tuple[Section, ...
     return tuple(map(cleaned, sections))
 
 
-def _bibliography(sections: tuple[Section, ...]) -> Iterator[Section]:
-    """Yield the bibliography of the works that these sections cite, if they cite any."""
-    works = bibliography(strings_in(sections))
-    if works:
-        entries = (Entry(work.key, work.text, _link(work.arxiv, work.doi)) for work in works)
-        yield Section("bibliography", "Bibliography", (Bibliography(tuple(entries)),))
+def _bibliography(sections: tuple[Section, ...], subject: Subject) -> Section:
+    """Return the bibliography: the works that these sections cite, the model and the software."""
+    origin = subject.origin.base_model or str(subject.architecture.config.get("_name_or_path", ""))
+    model = model_reference(subject.architecture.source, origin)
+    works = bibliography(strings_in(sections), () if model is None else (model,))
+    return Section("bibliography", "Bibliography", (Bibliography(tuple(map(_entry, works))),))
 
 
-def _link(arxiv: str, doi: str) -> str:
-    if doi:
-        return f"https://doi.org/{doi}"
-    return f"https://arxiv.org/abs/{arxiv}" if arxiv else ""
+def _entry(work: Reference) -> Entry:
+    used = f" Version {_version(work.package)}." if work.package else ""
+    return Entry(work.key, f"{work.text}{used}", work.link)
 
 
 def _front(subject: Subject, options: Options, day: date, command: str, picture: str) -> Front:
@@ -148,6 +147,6 @@ def _dtypes(subject: Subject) -> str:
 
 def _version(package: str) -> str:
     try:
-        return version(package)
+        return __version__ if package == "bertviewer" else version(package)
     except PackageNotFoundError:
         return "(unknown version)"

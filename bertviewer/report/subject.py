@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_layers import attention_layers
-from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.checkpoints.load_report import LoadReport
 from bertviewer.core.explain import explanation
@@ -25,6 +24,10 @@ from bertviewer.report.run_details import RunDetails
 if TYPE_CHECKING:
     from bertviewer.core.comparison.comparison import Comparison
     from bertviewer.core.corpus.corpus import Corpus
+
+
+MAX_ANSWERS = 2
+"""Answers in a section; the window has all of them."""
 
 
 class ReportInputs(Struct, frozen=True, eq=False):
@@ -100,12 +103,19 @@ class Subject(Struct, frozen=True, eq=False, dict=True):
         """The walkthrough of the model."""
         return build_walkthrough(self.architecture, self.run)
 
-    def answers(
-        self, *sections: explanation.Section, maps: AttentionMaps | None = None
-    ) -> tuple[Answer, ...]:
-        """Return the common questions about these subjects that apply to the model and the run."""
+    def answers(self, section: explanation.Section) -> tuple[Answer, ...]:
+        """Return the most useful answers about a subject that apply to the model and the run.
+
+        These are the first with a measurement of the run, and at most one without.
+        """
+        details = self.details
+        heads = None if details.attention is None else details.attention.measures
+        found = answers_for_section(
+            section, self.architecture, self.run, heads, details.predictions
+        )
+        measured = tuple(each for each in found if each.measured)
+        general = tuple(each for each in found if not each.measured)
         return tuple(
-            Answer(found.question, found.text, found.measured, found.source)
-            for section in sections
-            for found in answers_for_section(section, self.architecture, self.run, maps=maps)
+            Answer(each.question, each.text, each.measured, each.source)
+            for each in (*measured, *general[:1])[:MAX_ANSWERS]
         )

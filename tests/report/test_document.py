@@ -1,6 +1,7 @@
 """The document of a report: chapters, numbers, the title page, and the counts of known models."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import date
 
@@ -31,7 +32,10 @@ def test_the_chapters_on_bert_base(qapp: QApplication, golden: Callable[[str, st
     document = document_of(Subject(derived("bert-base-uncased")))
     # Versions depend on the installation.
     document = replace(document, front=replace(document.front, facts=(), program="bertviewer"))
-    golden("bert-base-report.md", markdown_of(document, "figures"))
+    text = re.sub(
+        r"Version \S+\.( <|$)", r"Version 0.\1", markdown_of(document, "figures"), flags=re.M
+    )
+    golden("bert-base-report.md", text)
 
 
 def test_pictures_are_drawn_and_shown(document: ReportDocument) -> None:

@@ -1,5 +1,6 @@
 """Questions about numbers: shared parameters, differing counts, and units."""
 
+from bertviewer.core.analysis.layers import layer_stacks
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.util.numbers import count_text, number_text
 from bertviewer.core.walkthrough.build import build_walkthrough
@@ -62,19 +63,18 @@ def _subtotal(context: Context) -> Numbers | None:
 
 
 def _shared_layers(context: Context) -> Numbers | None:
-    config, modules = context.architecture.config, context.architecture.modules
-    stack = next((node for node in modules if node.class_name == "AlbertTransformer"), None)
+    config = context.architecture.config
     times, groups = config.get("num_hidden_layers"), config.get("num_hidden_groups")
-    if stack is None or not isinstance(times, int) or not isinstance(groups, int):
+    if not isinstance(times, int) or not isinstance(groups, int) or groups >= times:
         return None
-    is_about = context.node.role in ("base model", "stack")
-    if groups >= times or config.get("inner_group_num") != 1 or not is_about:
+    inside = f"{context.node.path}." if context.node.path else ""
+    stacks = (s for s in layer_stacks(context.architecture) if s[0].path.startswith(inside))
+    stack = next((stack for stack in stacks if len(stack) == groups), None)
+    if stack is None or config.get("inner_group_num") != 1:
         return None
-    above = f"{stack.path}.albert_layer_groups."
-    layers = (node for node in modules if node.class_name == "AlbertLayerGroup")
-    stored = sum(layer.parameters for layer in layers if layer.path.startswith(above))
+    stored = sum(layer.parameters for layer in stack)
     return {
-        "stored": count_text(groups, "One layer is", "{0} layers are"),
+        "stored": count_text(groups, "1 layer is", "{0} layers are"),
         "times": str(times),
         "parameters": f"{stored:,}",
         "apart": f"{stored // groups * times:,}",
@@ -84,57 +84,56 @@ def _shared_layers(context: Context) -> Numbers | None:
 EXPLANATIONS = (
     Explanation(
         "subtotal",
-        "Why do other sources give {without} parameters?",
-        "That figure covers the embeddings and layers only, as they are often counted by hand. "
-        "The class opened here has further parts on top ({difference}), for a total of {total}.",
+        "Why might another count give {without} parameters?",
+        "It may include the embeddings and the layers only. The class opened here has further "
+        "parts ({difference}), for a total of {total}.",
         "",
         _subtotal,
         of_model=True,
-        sections=("overview", "parameters"),
+        section="overview",
     ),
     Explanation(
         "tied-weights",
         "Why are tied weights counted once?",
-        "{names} are names of a single tensor with {count} elements: it is stored once and "
-        "trained through all its uses, so it is counted once. Counting every name would give "
-        "{more} parameters instead of {total}.",
-        "Press & Wolf 2017; Vaswani et al. 2017",
+        "The names {names} belong to a single tensor with {count} elements. It is stored once, "
+        "and all its uses train it. If every name were counted, the model would have {more} "
+        "parameters instead of {total}.",
+        "Press & Wolf 2017; Vaswani et al. 2017, section 3.4",
         _tied,
         ("language-model head", "embeddings"),
         of_model=True,
-        sections=("overview", "parameters"),
+        section="parameters",
     ),
     Explanation(
         "shared-layers",
-        "Why does the model have so few parameters?",
-        "{stored} stored and applied {times} times, each time to the previous output. This takes "
-        "{parameters} parameters, whereas {times} separate layers would have {apart}.",
-        "Lan et al. 2020",
+        "Why does a model of {times} layers have so few parameters?",
+        "{stored} stored, and {times} are computed with the same weights, each from the previous "
+        "output. The stored weights have {parameters} parameters; {times} separate layers would "
+        "have {apart}.",
+        "Lan et al. 2020, section 3.1",
         _shared_layers,
         ("stack",),
         of_model=True,
-        sections=("overview", "parameters"),
+        section="parameters",
     ),
     Explanation(
         "bytes",
         "MB or MiB: why two sizes?",
-        "1 MB is 10⁶ = 1,000,000 bytes; 1 MiB is 2²⁰ = 1,048,576 bytes. In float32 each number "
-        "takes 4 bytes, so {parameters} parameters take {bytes} bytes: {mb} MB or {mib} MiB.",
-        "IEC 80000-13:2008",
+        "1 MB is 10⁶ bytes, and 1 MiB is 2²⁰ = 1,048,576 bytes. In float32, {parameters} "
+        "parameters take {bytes} bytes: {mb} MB or {mib} MiB.",
+        "IEC 80000-13:2025",
         _bytes,
         of_model=True,
-        sections=("memory",),
+        section="memory",
     ),
     Explanation(
         "flops",
         "Multiply-adds or FLOPs?",
         "A multiply-add is one multiplication and one addition, that is, two floating-point "
         "operations (FLOPs).",
-        "Kaplan et al. 2020",
+        "Kaplan et al. 2020, section 2.1",
         _macs,
         of_model=True,
-        sections=("costs",),
         measured_text="In this run, {macs} multiply-adds equal {flops} FLOPs.",
-        measured=_macs,
     ),
 )

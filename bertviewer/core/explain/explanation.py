@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_modules import is_causal
 from bertviewer.core.analysis.tokens import token_classes
@@ -18,7 +18,9 @@ if TYPE_CHECKING:  # they import numpy, and the window's start does not
     import numpy as np
     from numpy.typing import NDArray
 
-    from bertviewer.core.analysis.attention_maps import AttentionMaps
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.attention_maps import HeadMeasures
+    from bertviewer.core.analysis.predictions import Predictions
 
 ViewTitle = Literal[
     "Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence"
@@ -29,7 +31,6 @@ Section = Literal[
     "overview",
     "parameters",
     "memory",
-    "costs",
     "formulas",
     "tokens",
     "statistics",
@@ -50,15 +51,20 @@ class Context(Struct, frozen=True, eq=False):
         architecture: the open model.
         node: the module; the root for the model as a whole.
         run: the last run, ``None`` without one.
-        maps: the visible attention maps, ``None`` without any.
-        state: the visible hidden state, ``None`` for the last one.
+        heads: measures of the heads of the visible layer, in a report of all layers.
+        state: the visible hidden state, ``None`` for all of them.
+        predictions: the visible ones, in a report all of them.
+        is_about_model: whether the question is about the whole model; ``node`` is then the first
+            module for which it can be answered.
     """
 
     architecture: Architecture
     node: ModuleNode
     run: ActivationRun | None = None
-    maps: "AttentionMaps | None" = None
+    heads: "Mapping[AttentionLayer, HeadMeasures]" = field(default_factory=dict)
     state: int | None = None
+    predictions: "tuple[Predictions, ...]" = ()
+    is_about_model: bool = False
 
     @property
     def view(self) -> ModuleView:
@@ -108,15 +114,19 @@ class Context(Struct, frozen=True, eq=False):
 
     @property
     def start_token(self) -> str:
-        """The token before a text, as "[CLS]"; empty if unknown."""
-        frame = self._frame
-        return self._label("cls") or (frame.first[0] if frame and frame.first else "")
+        """The token before a text, as "[CLS]"; empty if unknown or, as in XLNet, at the end."""
+        frame, places = self._frame, self.positions("cls")
+        if places:
+            return self.tokens[0].text if places[0] == 0 else ""
+        return frame.first[0] if frame and frame.first else ""
 
     @property
     def end_token(self) -> str:
         """The token after a text, as "[SEP]"; empty if unknown."""
-        frame = self._frame
-        return self._label("sep") or (frame.last[0] if frame and frame.last else "")
+        frame, places = self._frame, self.positions("sep")
+        if places:
+            return self.tokens[places[-1]].text
+        return frame.last[0] if frame and frame.last else ""
 
     @property
     def mask_token(self) -> str:
@@ -133,18 +143,10 @@ class Context(Struct, frozen=True, eq=False):
         classes = () if self.run is None else token_classes(self.run)
         return next((one.tokens for one in classes if one.name == token_class), ())
 
-    def _label(self, token_class: str) -> str:
-        classes = () if self.run is None else token_classes(self.run)
-        return next((one.label for one in classes if one.name == token_class), "")
-
 
 Numbers = Mapping[str, str]
 Condition = Callable[[Context], Numbers | None]
 """Returns the numbers of a text by placeholder, ``None`` if the text does not apply."""
-
-
-def never(_context: Context) -> None:
-    """Return ``None``: there is no sentence about the run."""
 
 
 class Explanation(Struct, frozen=True):
@@ -153,16 +155,17 @@ class Explanation(Struct, frozen=True):
     Attributes:
         name: for links and tests.
         question: with placeholders for numbers, as ``{heads}``.
-        text: the answer in about two sentences, likewise.
-        sources: keys of the bibliography, "Clark et al. 2019; Kovaleva et al. 2019".
+        text: the answer in two or three sentences, likewise.
+        sources: keys of the bibliography, "Clark et al. 2019, section 3.2; Kovaleva et al. 2019".
         condition: returns the numbers of question and answer, if they apply to the context.
         roles: roles of the modules that it is about.
         names: names of further modules that it is about, whatever their role.
         of_model: whether it is about the model as a whole.
         views: the views of a run that show it.
-        sections: the parts of a report that contain it.
+        section: the part of a report that can contain it, ``None`` for the window alone.
         measured_text: a sentence about the run, with placeholders; empty for none.
-        measured: returns the numbers of that sentence, if it applies to the run.
+        measured: returns the numbers of that sentence, if it applies to the run; ``None`` if they
+            are those of ``condition``.
     """
 
     name: str
@@ -174,9 +177,9 @@ class Explanation(Struct, frozen=True):
     names: tuple[str, ...] = ()
     of_model: bool = False
     views: tuple[ViewTitle, ...] = ()
-    sections: tuple[Section, ...] = ()
+    section: Section | None = None
     measured_text: str = ""
-    measured: Condition = never
+    measured: Condition | None = None
 
 
 class Answer(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Questions about layers: norms, residuals, feed-forward widths, and random weights."""
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from math import prod
+from operator import itemgetter
 
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
@@ -10,12 +11,12 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.graph_analysis import GATED_NETWORK, NETWORKS
 from bertviewer.core.formulas.templates.feed_forward import steps_of_network
 from bertviewer.core.formulas.templates.residual import residual_path
-from bertviewer.core.util.numbers import count_text, number_text, with_minus
+from bertviewer.core.util.numbers import number_text, with_minus
 
 _NETWORKS = ("feed-forward", "feed-forward, first half", "layer")
 _USUAL_RATIO = 4
-_FLAT = 1.1
-"""The largest ratio of standard deviations in lines that are called flat."""
+FLAT = 0.05
+"""How far from 1 a standard deviation that is called "about 1" can be: as 1.0 in one decimal."""
 
 
 def _gamma(context: Context) -> Numbers | None:
@@ -35,27 +36,36 @@ def _gamma_alone(context: Context) -> Numbers | None:
     return {"features": f"{weight[0]:,}", "gamma": "1 + γ" if is_one_plus else "γ"}
 
 
-def _positions(context: Context) -> Numbers | None:
-    shape = () if context.activation is None else context.activation.output_shape
-    if len(shape) < 2:
-        return None
-    count = prod(shape[:-1])  # XLNet has the tokens before the batch
-    return {"positions": count_text(count, "{0} position", "{0} positions")}
+def _adds_input(context: Context) -> Numbers | None:
+    return None if residual_path(context.view) is None else {}
 
 
-def _always(_context: Context) -> Numbers | None:
-    return {}
+def _changes(context: Context) -> Iterator[tuple[str, float]]:
+    """Yield each layer with the mean cosine between its tokens' vectors before and after it."""
+    run, states = context.run, context.hidden_states
+    if run is None or not states:
+        return
+    from bertviewer.core.analysis.similarity import cosines  # imports numpy
+
+    layers = [node.path for node in context.architecture.modules if node.role == "layer"]
+    for state in range(1, min(len(states), len(run.state_paths))):
+        paths = run.state_paths[state]
+        for path in (path for path in paths if path in layers):
+            rows = [n for n in range(len(run.tokens)) if run.state_path(state, n) == path]
+            pairs = cosines(states[state - 1][rows], states[state][rows])
+            found = [cosine for cosine in pairs if cosine is not None]
+            if found and (context.is_about_model or path == context.node.path):
+                name = path if len(paths) > 1 else f"layer {state - 1}"
+                yield name, sum(found) / len(found)
 
 
 def _change(context: Context) -> Numbers | None:
-    run, states, path = context.run, context.hidden_states, context.node.path
-    state = None if run is None else run.state_of(path)
-    if run is None or not state or state >= len(states) or path not in run.state_paths[state]:
+    found = sorted(_changes(context), key=itemgetter(1))
+    if not found:
         return None
-    from bertviewer.core.analysis.similarity import cosines  # imports numpy
-
-    found = [x for x in cosines(states[state - 1], states[state]) if x is not None]
-    return {"cosine": with_minus(f"{sum(found) / len(found):.2f}")} if found else None
+    texts = [f"{with_minus(f'{cosine:.2f}')} in {layer}" for layer, cosine in found]
+    is_one = len(texts) == 1
+    return {"cosines": f"is {texts[0]}" if is_one else f"ranges from {texts[0]} to {texts[-1]}"}
 
 
 def _widths(view: ModuleView) -> tuple[int, int, bool] | None:
@@ -109,8 +119,10 @@ def _stds_of_random(context: Context, orders: tuple[str, ...]) -> tuple[float, .
 
 
 def _flat(context: Context) -> Numbers | None:
+    """Return the standard deviations of layers that end in a norm, if all are about 1."""
     stds = _stds_of_random(context, ("after",))
-    if not stds or max(stds) > _FLAT * min(stds):
+    has_rms_norms = any(node.role == "RMS norm" for node in context.architecture.modules)
+    if not stds or has_rms_norms or max(stds) > 1 + FLAT or min(stds) < 1 - FLAT:
         return None
     first, last = f"{min(stds):.3f}", f"{max(stds):.3f}"
     return {"range": f"{first} in every layer" if first == last else f"between {first} and {last}"}
@@ -120,7 +132,8 @@ def _growing(context: Context) -> Numbers | None:
     stds = _stds_of_random(context, ("before", "bare"))
     if not stds or any(after <= before for before, after in pairwise(stds)):
         return None
-    return {"first": number_text(stds[0], 3), "last": number_text(stds[-1], 3)}
+    first, last = number_text(stds[0], 3), number_text(stds[-1], 3)
+    return {"first": first, "last": last} if first != last else None
 
 
 EXPLANATIONS = (
@@ -128,114 +141,103 @@ EXPLANATIONS = (
         "gamma",
         "What does γ scale in layer normalisation?",
         "Each of the {features} features has its own scale γ and its own bias β: 2 × {features} "
-        "= {count} parameters, shared by all positions. Mean and variance are computed per "
-        "position, over its {features} features.",
-        "Ba et al. 2016",
+        "= {count} parameters, shared by all positions. Mean and variance are not parameters: "
+        "they are computed for each position, over its {features} features.",
+        "Ba et al. 2016, sections 3 and 3.1",
         _gamma,
         ("layer norm",),
-        sections=("formulas", "parameters"),
-        measured_text="This run has {positions}, each with its own mean and variance, but no "
-        "additional parameters.",
-        measured=_positions,
     ),
     Explanation(
         "gamma-alone",
         "What does γ scale, and where is β?",
-        "Each of the {features} features is multiplied by its own γ, the same for all positions. "
-        "This model was built without β: nothing is added.",
-        "Ba et al. 2016",
+        "Each of the {features} features is multiplied by its own γ, which all positions share. "
+        "This norm has no β, so nothing is added.",
+        "Ba et al. 2016, sections 3 and 3.1",
         _gamma_alone,
         ("layer norm",),
-        sections=("formulas", "parameters"),
-        measured_text="This run has {positions}, but no additional parameters.",
-        measured=_positions,
     ),
     Explanation(
         "gamma-of-rms",
         "What does γ scale, and where is β?",
-        "Each of the {features} features is multiplied by its own factor {gamma}, the same for "
-        "all positions. RMS normalisation does not subtract the mean and has no β: scaling alone "
-        "was found to work as well.",
+        "Each of the {features} features is multiplied by its own factor {gamma}, which all "
+        "positions share. RMS normalisation does not subtract the mean, and this norm adds no β. "
+        "Scaling alone was found to work about as well.",
         "Zhang & Sennrich 2019",
         _gamma_alone,
         ("RMS norm",),
-        sections=("formulas", "parameters"),
-        measured_text="This run has {positions}, but no additional parameters.",
-        measured=_positions,
     ),
     Explanation(
         "residual",
         "Why is the input added back?",
-        "Each sub-layer’s input is added to its output, so it only has to learn a correction. "
-        "Gradients pass through the sum unchanged, which is why deep stacks can be trained.",
-        "He et al. 2016; Vaswani et al. 2017",
-        _always,
+        "The input of each sub-layer is added to its output, so that the sub-layer only has to "
+        "learn a correction to its input. The sum also passes gradients on unchanged. Both make "
+        "deep networks easier to train.",
+        "He et al. 2016; Vaswani et al. 2017, section 3.1",
+        _adds_input,
         ("layer",),
         views=("Token",),
-        sections=("formulas",),
-        measured_text="In this run, a token’s vector after this layer has a mean cosine of "
-        "{cosine} with its vector before the layer.",
+        section="formulas",
+        measured_text="In this run, the mean cosine between a token’s vectors before and after a "
+        "layer {cosines}.",
         measured=_change,
     ),
     Explanation(
         "four-times",
         "Why is the feed-forward network four times as wide?",
-        "The 2017 Transformer used 2,048 inner features for a hidden size of 512, and most "
-        "models kept the factor of 4: it is empirical and has no theoretical derivation. Each of "
-        "the {inner} inner features can be read as a pattern to be matched, and what to add to a "
-        "vector that matches it.",
-        "Vaswani et al. 2017; Geva et al. 2021",
+        "The original Transformer had 2,048 inner features for a hidden size of 512, and many "
+        "models kept this factor. It is empirical and has no theoretical derivation. Each of the "
+        "{inner} inner features can be read as a pattern that is detected in a vector, and as "
+        "what is added to the vector in this case.",
+        "Vaswani et al. 2017, section 3.3; Geva et al. 2021",
         partial(_width, is_gated=False, is_usual=True),
         _NETWORKS,
-        sections=("formulas", "parameters"),
+        section="parameters",
     ),
     Explanation(
         "other-width",
-        "Why is the feed-forward network {ratio} times as wide?",
-        "The factor is a design choice: the 2017 Transformer used 4; this configuration has "
-        "{inner} inner features for vectors of size {width}. Each of the {inner} can be read as "
-        "a pattern to be matched, and what to add to a vector that matches it.",
-        "Vaswani et al. 2017; Geva et al. 2021",
+        "Why does the feed-forward network have {inner} inner features?",
+        "Their number is a design choice: the original Transformer had 4 times the hidden size, "
+        "and this network has {ratio} times {width}. Each of the {inner} inner features can be "
+        "read as a pattern that is detected in a vector, and as what is added to the vector in "
+        "this case.",
+        "Vaswani et al. 2017, section 3.3; Geva et al. 2021",
         partial(_width, is_gated=False, is_usual=False),
         _NETWORKS,
-        sections=("formulas", "parameters"),
+        section="parameters",
     ),
     Explanation(
         "gated-width",
-        "Why is the feed-forward network {ratio} times as wide?",
-        "A gated network has three matrices, a plain one two. With a factor of 8/3 = 2.67 "
-        "instead of 4 both have the same number of parameters; this configuration has {inner} "
-        "inner features for vectors of size {width}.",
-        "Shazeer 2020",
+        "Why does the feed-forward network have {inner} inner features?",
+        "A gated network has three matrices, a plain one two. With 8/3 = 2.67 instead of 4 times "
+        "the hidden size, both have the same number of parameters. This network has {inner} inner "
+        "features for vectors of size {width}, a factor of {ratio}.",
+        "Shazeer 2020, section 2",
         partial(_width, is_gated=True),
         _NETWORKS,
-        sections=("formulas", "parameters"),
+        section="parameters",
     ),
     Explanation(
         "flat-lines",
-        "Why are the lines so flat?",
-        "The weights are random: all layers are drawn from the same distribution, and none has a "
-        "particular role. Each ends in a norm whose γ is still 1 and whose β is still 0, which "
-        "gives every vector mean 0 and standard deviation 1, whatever its input.",
-        "Ba et al. 2016",
+        "Why does every layer’s output have a standard deviation of about 1?",
+        "The weights are random, and every layer ends in a norm with the initial values γ = 1 and "
+        "β = 0. Such a norm gives every vector mean 0 and standard deviation 1, whatever its "
+        "input.",
+        "Ba et al. 2016, section 3",
         _flat,
         views=("Layers", "Token"),
-        sections=("statistics",),
-        measured_text="Here the standard deviation of the layers’ outputs is {range}.",
-        measured=_flat,
+        section="statistics",
+        measured_text="In this run it is {range}.",
     ),
     Explanation(
         "growing-lines",
-        "Why do the lines rise so evenly?",
-        "The weights are random: all layers are drawn from the same distribution, and none has a "
-        "particular role. As the norms come before the sub-layers, each layer adds about as much "
-        "as the one before it, so the sum grows from layer to layer.",
+        "Why does the standard deviation rise from layer to layer?",
+        "The weights are random, and the norms come before the sub-layers. No norm therefore "
+        "limits the sum to which each layer adds its output.",
         "Xiong et al. 2020",
         _growing,
         views=("Layers", "Token"),
-        sections=("statistics",),
-        measured_text="Here the standard deviation of the layers’ outputs rises from {first} to "
-        "{last}.",
-        measured=_growing,
+        section="statistics",
+        measured_text="In this run, the standard deviation of the layers’ outputs rises from "
+        "{first} to {last}.",
     ),
 )

@@ -19,11 +19,6 @@ def start_of_encoder(context: Context) -> Numbers | None:
     return {"start": start} if start and context.is_encoder else None
 
 
-def _start_position(context: Context) -> Numbers | None:
-    found = context.positions("cls")
-    return {"place": str(found[0]), "tokens": str(len(context.tokens))} if len(found) == 1 else None
-
-
 def _end(context: Context) -> Numbers | None:
     end = context.end_token
     return {"end": end} if end and context.is_encoder else None
@@ -62,7 +57,7 @@ def _in_segments(context: Context) -> Numbers | None:
     if not context.tokens or context.architecture.is_encoder_decoder:
         return None
     first, second = (sum(token.segment == n for token in context.tokens) for n in (0, 1))
-    return {"first": str(first), "second": str(second)}
+    return {"first": str(first), "second": str(second)} if second else None
 
 
 def _mask(context: Context, *, is_discriminator: bool) -> Numbers | None:
@@ -111,46 +106,41 @@ EXPLANATIONS = (
     Explanation(
         "start-token",
         "What is {start} for?",
-        "{start} is a special token that represents no word. It is prepended to every text, and "
-        "attention lets it gather information from all tokens, so that its final vector can "
-        "represent the whole; sequence-level classifiers read it.",
-        "Devlin et al. 2019",
+        "{start} is a special token that is prepended to every text and represents no word. "
+        "Self-attention combines information from all tokens in its vector, so that its final "
+        "vector can represent the whole text. Classifiers of whole texts read it.",
+        "Devlin et al. 2019, section 3",
         start_of_encoder,
         _EMBEDDINGS,
         _WORDS,
         views=("Tokens",),
-        sections=("tokens",),
-        measured_text="In this run it is at position {place} (of {tokens}).",
-        measured=_start_position,
+        section="tokens",
     ),
     Explanation(
         "end-token",
         "What is {end} for?",
-        "{end} is a special token that represents no word. It is placed at the end of each text, "
-        "and between the two texts of a pair, so that the model sees where one ends.",
-        "Devlin et al. 2019",
+        "{end} is a special token that represents no word. It marks the end of a text, and in a "
+        "pair it separates the two texts.",
+        "Devlin et al. 2019, section 3",
         _end,
         _EMBEDDINGS,
         _WORDS,
         views=("Tokens",),
-        sections=("tokens",),
-        measured_text="In this run it is at {places}.",
-        measured=partial(_positions_text, token_class="sep"),
+        section="tokens",
     ),
     Explanation(
         "segments",
         "Why both {end} and segment embeddings?",
-        "{end} marks the boundary at a single position, which every other token would have to "
-        "find by attention. The segment embedding, one of {rows} rows of {width} numbers, is "
-        "added to each token, so that each token itself shows which of two sentences it belongs "
-        "to.",
-        "Devlin et al. 2019",
+        "{end} marks the boundary between two texts at a single position. The segment embedding, "
+        "one of {rows} rows of {width} numbers, is added to every token, so that each token’s own "
+        "vector contains which of the texts it belongs to.",
+        "Devlin et al. 2019, section 3",
         _segments,
         _EMBEDDINGS,
         _SEGMENTS,
         views=("Tokens",),
-        sections=("tokens",),
-        measured_text="Tokens in this run: {first} in segment 0, {second} in segment 1.",
+        section="tokens",
+        measured_text="In this run, {first} tokens are in segment 0 and {second} in segment 1.",
         measured=_in_segments,
     ),
     Explanation(
@@ -163,82 +153,80 @@ EXPLANATIONS = (
         _one_segment,
         _EMBEDDINGS,
         _SEGMENTS,
-        sections=("tokens",),
+        section="tokens",
     ),
     Explanation(
         "mask-token",
         "What is {mask} for?",
-        "{mask} hides a token that the model has to predict from the context on both sides. BERT "
-        "was trained on 15% of its tokens: 80% of these were masked, 10% were replaced by a "
-        "random token and 10% stayed unchanged, because nothing is masked when the model is used.",
-        "Devlin et al. 2019",
+        "{mask} hides a token that the model predicts from the context on both sides. BERT was "
+        "trained to predict 15% of its tokens: 80% of these were masked, 10% were replaced by a "
+        "random token and 10% stayed unchanged, because {mask} does not occur in later use.",
+        "Devlin et al. 2019, section 3.1",
         partial(_mask, is_discriminator=False),
         ("language-model head", *_EMBEDDINGS),
         views=("Tokens", "Predictions"),
-        sections=("tokens", "predictions"),
+        section="tokens",
         measured_text="In this run it is at {places}.",
         measured=partial(_positions_text, token_class="mask"),
     ),
     Explanation(
         "mask-token-of-generator",
         "What is {mask} for?",
-        "In ELECTRA’s training a small model, the generator, predicts the words that {mask} "
-        "hides. The larger one, the discriminator, reads the text with these predictions filled "
-        "in and classifies every token as original or replaced, so it learns from all tokens and "
-        "never sees {mask}.",
-        "Clark et al. 2020",
+        "ELECTRA is trained with two models. The smaller one, the generator, predicts the tokens "
+        "that {mask} hides. The larger one, the discriminator, reads the text with these "
+        "predictions filled in and classifies every token as original or replaced, so that it "
+        "never receives {mask}.",
+        "Clark et al. 2020, section 2",
         partial(_mask, is_discriminator=True),
         ("language-model head", *_EMBEDDINGS),
         views=("Tokens", "Predictions"),
-        sections=("tokens", "predictions"),
+        section="tokens",
     ),
     Explanation(
         "pieces",
         "What does ## mean?",
         "A word that is not in the vocabulary is split into pieces that are, and ## marks a "
-        "piece that continues a word. So {rows} entries are enough to read any word.",
-        "Wu et al. 2016; Devlin et al. 2019",
+        "piece that continues a word. In this way, {rows} entries suffice for almost any word.",
+        "Wu et al. 2016; Devlin et al. 2019, section 3",
         _pieces,
         names=_WORDS,
         views=("Tokens",),
-        sections=("tokens",),
-        measured_text="In this run “{word}” was split into {pieces}.",
-        measured=_pieces,
+        section="tokens",
+        measured_text="In this run, “{word}” was split into {pieces}.",
     ),
     Explanation(
         "marked-spaces",
         "What does Ġ mean?",
         "The vocabulary consists of bytes and of frequent byte sequences (byte-pair encoding), "
-        "in which Ġ represents a space. A token with it begins a word; a token without it "
-        "continues a word or begins the text.",
-        "Sennrich et al. 2016; Radford et al. 2019",
+        "in which Ġ represents a space. A token that begins with Ġ follows a space; any other "
+        "token begins the text or continues it without a space.",
+        "Sennrich et al. 2016; Radford et al. 2019, section 2.2",
         partial(_marked, mark="Ġ"),
         views=("Tokens",),
-        sections=("tokens",),
-        measured_text="In this run it begins {count} of {tokens} tokens.",
-        measured=partial(_marked, mark="Ġ"),
+        section="tokens",
+        measured_text="In this run, {count} of {tokens} tokens begin with it.",
     ),
     Explanation(
         "marked-pieces",
         "What does ▁ mean?",
-        "SentencePiece treats spaces as part of the text and writes each as ▁. A token with it "
-        "begins a word; a token without it continues one.",
+        "SentencePiece treats spaces as part of the text and writes each as ▁. A token that "
+        "begins with ▁ follows a space or begins the text; any other token continues the text "
+        "without a space.",
         "Kudo & Richardson 2018",
         partial(_marked, mark="▁"),
         views=("Tokens",),
-        sections=("tokens",),
-        measured_text="In this run it begins {count} of {tokens} tokens.",
-        measured=partial(_marked, mark="▁"),
+        section="tokens",
+        measured_text="In this run, {count} of {tokens} tokens begin with it.",
     ),
     Explanation(
         "positions",
         "Why are there position embeddings?",
         "The dot product of a query and a key compares the contents of two tokens, not their "
-        "positions. Each position therefore has its own vector, which is added to the token "
-        "there; there are {limit} of them, so no text can be longer.",
-        "Vaswani et al. 2017; Devlin et al. 2019",
+        "positions. Therefore the vector of each position is added to the token there. There are "
+        "{limit} such vectors, so no input can be longer.",
+        "Vaswani et al. 2017, section 3.5; Devlin et al. 2019, section 3",
         _position_table,
         names=POSITION_TABLES,
-        sections=("tokens", "formulas"),
+        section="formulas",
     ),
 )

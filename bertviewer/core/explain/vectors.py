@@ -1,56 +1,83 @@
 """Questions about hidden states: similarity, outlier features, sentence vectors, logit lens."""
 
+from bertviewer.core.analysis.layers import layer_paths
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.explain.tokens import start_of_encoder
 from bertviewer.core.formulas.module_view import has_windows
 from bertviewer.core.util.numbers import count_text, number_text
 
-_HIGH = 0.25
-"""The mean cosine of different tokens from which cosines are called high."""
+HIGH = 0.5
+"""The mean cosine of different tokens from which cosines are called high.
+
+It is half that of parallel vectors; that of unrelated random ones is near 0.
+"""
+FEW = 0.05
+"""The largest fraction of the features that "a few" of them are."""
+PERSISTENT = 0.5
+"""The fraction of hidden states of which an outlier "in many layers" is one."""
 _MAX_LISTED = 3
 """Features whose share of the mean cosine is listed."""
 
 
 def _high_cosines(context: Context) -> Numbers | None:
-    states = context.hidden_states
-    state = -1 if context.state is None else context.state
-    if not states or not context.is_trained or not -1 <= state < len(states):
+    """Return the numbers of the visible hidden state, or of the one with the highest mean."""
+    states, state = context.hidden_states, context.state
+    if not states or not context.is_trained:
         return None
     from bertviewer.core.analysis.similarity import anisotropy  # imports numpy
 
-    found = anisotropy(states[state])
-    if found is None or not found.mean >= _HIGH:
+    shown = range(len(states)) if state is None else range(len(states))[state : state + 1]
+    found = [(each, number) for number in shown if (each := anisotropy(states[number]))]
+    highest = max(found, key=lambda one: one[0].mean, default=None)
+    if highest is None or highest[0].mean < HIGH:
         return None
-    features = found.largest(_MAX_LISTED)
+    each, number = highest
+    features = each.largest(_MAX_LISTED)
     return {
-        "mean": number_text(found.mean, 2),
+        "state": _state_name(number, len(states)),
+        "mean": number_text(each.mean, 2),
         "features": ", ".join(map(str, features)),
         "most": str(len(features)),
-        "width": f"{len(found.parts):,}",
-        "part": f"{found.share(features):.0%}",
+        "width": f"{len(each.parts):,}",
+        "part": f"{each.share(features):.0%}",
     }
 
 
+def _state_name(number: int, count: int) -> str:
+    if number == count - 1:  # in GPT-2 after the norm that follows the last layer
+        return "the last hidden state"
+    return f"the output of layer {number - 1}" if number else "the output of the embeddings"
+
+
 def _outliers(context: Context) -> Numbers | None:
+    """Return the numbers if a few features are outliers, one of them in many hidden states."""
     run, states = context.run, context.hidden_states
     if run is None or not states or not context.is_trained:
         return None
     from bertviewer.core.analysis.outliers import outlier_features  # imports numpy
     from bertviewer.core.statistics.accumulators import DEVIATIONS
 
-    found = outlier_features(run)
-    if not found:
+    found, width = outlier_features(run), states[0].shape[1]
+    if not found or len(found) > max(FEW * width, 1):
         return None
-    first, width = found[0], f"{states[0].shape[1]:,}"
+    first = found[0]
+    if len(first.states) < max(PERSISTENT * len(states), 2):
+        return None
     one, many = "1 of {1} features deviates", "{0} of {1} features deviate"
+    largest = first.largest.deviation
     return {
-        "count": count_text(len(found), one, many, width),
+        "count": count_text(len(found), one, many, f"{width:,}"),
         "limit": f"{DEVIATIONS:g}",
         "feature": str(first.index),
         "states": str(len(first.states)),
         "every": str(len(states)),
-        "deviation": number_text(first.largest.deviation, 3),
+        "deviation": f"{number_text(abs(largest), 3)} standard deviations "
+        f"{'above' if largest > 0 else 'below'}",
     }
+
+
+def _which_layer(context: Context) -> Numbers | None:
+    return start_of_encoder(context) if len(layer_paths(context.architecture)) > 1 else None
 
 
 def _last_token(context: Context) -> Numbers | None:
@@ -67,109 +94,118 @@ def _pooler(context: Context) -> Numbers | None:
     return {"start": context.start_token or "the first token", "width": f"{tensors[0].shape[0]:,}"}
 
 
-def _pooled(context: Context) -> Numbers | None:
-    statistics = None if context.activation is None else context.activation.statistics
-    if statistics is None or statistics.min is None or statistics.max is None:
+def _late_prediction(context: Context) -> Numbers | None:
+    """Return where the head first and finally predicts the model's token from a layer's output.
+
+    ``None`` if it does so from the output of the first layer on. Of several predictions, the one
+    that is final last.
+    """
+    latest = None
+    for each in context.predictions if context.is_trained else ():
+        tops = [guess.top[0].id for guess in each.layers if guess.top]
+        if each.random_tensors or len(tops) < max(len(each.layers), 3) or tops[1] == tops[-1]:
+            continue
+        final = next(n for n in range(len(tops)) if set(tops[n:]) == {tops[-1]})
+        if latest is None or final > latest[0]:
+            latest = final, each
+    if latest is None:
         return None
-    return {"low": number_text(statistics.min, 3), "high": number_text(statistics.max, 3)}
-
-
-def _logit_lens(context: Context) -> Numbers | None:
-    has_head = context.architecture.source.task in ("masked-lm", "pretraining")
-    is_shown = has_head and context.is_trained and len(context.hidden_states) > 1
-    return {} if is_shown else None
+    final, each = latest
+    return {
+        "position": str(each.position),
+        "token": each.layers[-1].top[0].text,
+        "layer": str(final - 1),
+    }
 
 
 EXPLANATIONS = (
     Explanation(
         "alike-vectors",
-        "Why are all cosines so high?",
-        "The vectors of trained models lie in a narrow cone: any two tokens are similar, "
-        "whatever their meaning. Often most of the similarity comes from a few features that are "
-        "far larger than the others and similar for every token, so compare cosines with one "
-        "another, not with 0.",
-        "Ethayarajh 2019; Timkey & van Schijndel 2021",
+        "Why are the cosines between different tokens so high?",
+        "The hidden states of trained models tend to lie in a narrow cone, and tokens of one text "
+        "share its context. A few features with large values can also dominate the cosine. "
+        "Cosines should therefore be compared with one another, not with 0.",
+        "Ethayarajh 2019, section 4; Timkey & van Schijndel 2021, section 3",
         _high_cosines,
         views=("Similarity", "Sentence"),
-        sections=("similarity", "sentence vectors"),
-        measured_text="Here, two different tokens have a mean cosine of {mean}, and {most} of "
-        "{width} features ({features}) account for {part} of it.",
-        measured=_high_cosines,
+        section="similarity",
+        measured_text="In {state} of this run, the mean cosine of two different tokens is {mean}; "
+        "{most} of {width} features ({features}) account for {part} of it.",
     ),
     Explanation(
         "outlier-features",
         "Why do a few features stand out?",
-        "Trained encoders have a few features that are far larger than all others, with the same "
-        "indices in layer after layer: the last norm of each layer has an unusual γ and β there. "
-        "They are not a bug: removing them severely degrades BERT.",
+        "Trained Transformers tend to have a few features with extreme values, at the same index "
+        "in many layers. In BERT they go back to unusual γ and β of the last norm of each layer. "
+        "They are not an error: the model is severely degraded if they are removed.",
         "Kovaleva et al. 2021; Bondarenko et al. 2021",
         _outliers,
         views=("Layers",),
-        sections=("outliers",),
-        measured_text="Here, {count} by more than {limit} standard deviations from the mean in "
-        "at least one hidden state; feature {feature} is an outlier in {states} of "
-        "{every} hidden states, by up to {deviation} standard deviations.",
-        measured=_outliers,
+        section="outliers",
+        measured_text="In this run, {count} by more than {limit} standard deviations from the mean "
+        "of at least one hidden state. Feature {feature} does so in {states} of {every} hidden "
+        "states; its largest deviation is {deviation} the mean.",
     ),
     Explanation(
         "sentence-vector",
         "Which vector represents the sentence?",
-        "Neither {start} nor the mean of all tokens is suited to comparing sentences unless the "
-        "model was trained for it: with plain BERT, both did worse than a mean of GloVe word "
-        "vectors. After such training, the mean did better than [CLS] and than the maximum.",
-        "Reimers & Gurevych 2019",
+        "A model can be trained to represent texts by the vector of {start} or by the mean of all "
+        "vectors. Without such training, neither is suited to comparing sentences: with plain "
+        "BERT, both did worse than the mean of GloVe word vectors. With it, the mean did best.",
+        "Reimers & Gurevych 2019, sections 4.1 and 6",
         start_of_encoder,
         ("pooler",),
         of_model=True,
         views=("Similarity", "Sentence"),
-        sections=("sentence vectors",),
+        section="sentence vectors",
     ),
     Explanation(
         "which-layer",
         "Which layer should I use?",
-        "No layer is best for everything: as features for named-entity recognition, BERT’s "
-        "second-to-last layer did better than its last (95.6 against 94.9 F1), and the last four "
-        "together did best (96.1). The higher the layer, the more a word’s vector reflects its "
-        "context.",
-        "Devlin et al. 2019; Ethayarajh 2019",
-        start_of_encoder,
+        "No layer is best for every task. In named-entity recognition with fixed features, BERT’s "
+        "second-to-last layer did better than its last (F1 of 95.6 and 94.9), and the "
+        "concatenation of the last four did best (96.1). In higher layers, a token’s vector "
+        "depends more on its context.",
+        "Devlin et al. 2019, section 5.3; Ethayarajh 2019, section 4",
+        _which_layer,
         of_model=True,
         views=("Token", "Similarity"),
-        sections=("sentence vectors", "similarity"),
+        section="similarity",
     ),
     Explanation(
         "last-token",
         "Which vector represents the sentence?",
-        "The last token’s: in a decoder, no other token has seen the whole text. Classifiers "
-        "built on GPT read it.",
-        "Radford et al. 2018",
+        "That of the last token: in a decoder, no other vector depends on the whole text. GPT’s "
+        "classifiers read it.",
+        "Radford et al. 2018, section 3.2",
         _last_token,
         of_model=True,
         views=("Similarity", "Sentence"),
-        sections=("sentence vectors",),
+        section="sentence vectors",
     ),
     Explanation(
         "pooler",
         "What is the pooler for?",
-        "It maps a whole text, of any length, to one vector of {width} numbers: a linear layer "
-        "and an activation applied to the vector of {start}. BERT’s pooler was trained with "
-        "next-sentence prediction; token-level tasks do without it.",
-        "Devlin et al. 2019",
+        "It maps an input of any length to one vector of {width} numbers: the vector of {start} "
+        "passes through a linear layer and an activation function. BERT’s pooler was trained with "
+        "next-sentence prediction. Tasks on single tokens do not need it.",
+        "Devlin et al. 2019, section 3.1",
         _pooler,
         ("pooler",),
         ("pooler",),
-        sections=("formulas", "sentence vectors"),
-        measured_text="In this run its values lie between {low} and {high}.",
-        measured=_pooled,
+        section="formulas",
     ),
     Explanation(
         "early-layers",
-        "Why do early layers predict nonsense?",
-        "The head was trained on the output of the last layer and is applied here to the hidden "
-        "states of earlier layers (logit lens), which do not yet have the form that it expects.",
+        "Why do early layers predict other tokens?",
+        "The head was trained on the output of the last layer. Here it is also applied to the "
+        "hidden states of earlier layers (logit lens), which need not have the form that it was "
+        "trained on.",
         "nostalgebraist 2020",
-        _logit_lens,
+        _late_prediction,
         views=("Predictions",),
-        sections=("predictions",),
+        section="predictions",
+        measured_text="In this run, the head predicts the model’s final choice at "
+        "position {position}, “{token}”, from the output of layer {layer} on.",
     ),
 )

@@ -33,6 +33,7 @@ DEMO_LICENCE = "Apache 2.0 (authors); the package that distributes it says MIT"
 _MODULES = "modules.json"
 _TRANSFORMER = "0_Transformer"
 _LICENCE = re.compile(r"^license:\s*[\"']?([\w.+-]{1,60})[\"']?\s*$", re.MULTILINE)
+_BASE_MODEL = re.compile(r"^base_model:\s*(?:-\s*)?[\"']?([\w./-]{1,200})[\"']?\s*$", re.MULTILINE)
 _CACHED = "models--"
 
 _FROM_TENSORFLOW = (
@@ -261,10 +262,12 @@ class Origin(Struct, frozen=True):
     Attributes:
         digests: name and SHA-256 of each file.
         licence: as the model card or the licence file has it, or empty.
+        base_model: the model that it was trained from, as the model card has it, or empty.
     """
 
     digests: tuple[tuple[str, str], ...] = ()
     licence: str = ""
+    base_model: str = ""
 
 
 def origin_of(
@@ -277,16 +280,22 @@ def origin_of(
         Cancelled: by ``progress``.
     """
     digests = tuple((file.name, sha256_of(file, progress)) for file in files)
-    return Origin(digests, DEMO_LICENCE if source.kind == "demo" else _licence(source.folder))
+    front = _front_matter(source.folder)
+    base = _BASE_MODEL.search(front)
+    licence = DEMO_LICENCE if source.kind == "demo" else _licence(source.folder, front)
+    return Origin(digests, licence, base[1] if base else "")
 
 
-def _licence(folder: Path) -> str:
-    """Return the licence in the model card's front matter, or the licence file's first line."""
+def _front_matter(folder: Path) -> str:
+    """Return the metadata at the start of the model card, empty without any."""
     card = _read(folder / "README.md")
-    if card.startswith("---"):
-        front = card.partition("---")[2].partition("\n---")[0]
-        if found := _LICENCE.search(front):
-            return found[1]
+    return card.partition("---")[2].partition("\n---")[0] if card.startswith("---") else ""
+
+
+def _licence(folder: Path, front: str) -> str:
+    """Return the licence in the model card's front matter, or the licence file's first line."""
+    if found := _LICENCE.search(front):
+        return found[1]
     for name in ("LICENSE", "LICENSE.txt", "LICENSE.md"):
         lines = (line.strip(" #\t") for line in _read(folder / name).splitlines())
         if first := next(filter(None, lines), ""):

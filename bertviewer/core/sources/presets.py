@@ -20,10 +20,11 @@ from bertviewer.core.util.progress import no_progress
 
 
 class Preset(Struct, frozen=True):
-    """A configuration with a name and a one-line description."""
+    """A configuration with a name, a one-line description, and the key of the model's paper."""
 
     name: str
     description: str
+    paper: str = "Devlin et al. 2019"
 
 
 PRESETS = (
@@ -31,14 +32,29 @@ PRESETS = (
     Preset("bert-large-uncased", "BERT large, English, lower-cased: 24 layers, D = 1024"),
     Preset("bert-base-chinese", "BERT base, Chinese: 12 layers, D = 768, V = 21128"),
     Preset("bert-large-chinese", "BERT large, Chinese vocabulary: 24 layers, D = 1024, V = 21128"),
-    Preset("roberta-base", "RoBERTa base: BERT with a byte-level vocabulary and no token types"),
-    Preset("distilbert-base-uncased", "DistilBERT: 6 layers, no token types, no pooler"),
-    Preset("albert-base-v2", "ALBERT base v2: one stored layer, applied 12 times"),
-    Preset("electra-base-discriminator", "ELECTRA base discriminator: 12 layers, D = 768"),
-    Preset("gpt2", "GPT-2: decoder only, 12 pre-norm layers"),
+    Preset(
+        "roberta-base",
+        "RoBERTa base: BERT with a byte-level vocabulary and no token types",
+        "Liu et al. 2019",
+    ),
+    Preset(
+        "distilbert-base-uncased",
+        "DistilBERT: 6 layers, no token types, no pooler",
+        "Sanh et al. 2019",
+    ),
+    Preset(
+        "albert-base-v2", "ALBERT base v2: one stored layer, applied 12 times", "Lan et al. 2020"
+    ),
+    Preset(
+        "electra-base-discriminator",
+        "ELECTRA base discriminator: 12 layers, D = 768",
+        "Clark et al. 2020",
+    ),
+    Preset("gpt2", "GPT-2: decoder only, 12 pre-norm layers", "Radford et al. 2019"),
     Preset(
         "transformer-base",
         "The original Transformer (2017): 6 encoder and 6 decoder layers, D = 512",
+        "Vaswani et al. 2017",
     ),
 )
 
@@ -46,6 +62,11 @@ PRESETS = (
 def preset_names() -> tuple[str, ...]:
     """Return the names of the presets, in the order of ``PRESETS``."""
     return tuple(preset.name for preset in PRESETS)
+
+
+def preset_paper(name: str) -> str:
+    """Return the key of the paper that describes a preset's model."""
+    return next(preset.paper for preset in PRESETS if preset.name == name)
 
 
 def find_preset(name: str) -> Path | None:

@@ -43,7 +43,6 @@ def attention(subject: Subject) -> ChapterDraft | None:
     if run is None or details is None:
         return None
     pictures = Pictures()
-    first = next(iter(details.measures))
     blocks = (
         *_measures(run, details, pictures),
         *(
@@ -51,7 +50,7 @@ def attention(subject: Subject) -> ChapterDraft | None:
             for layer in details.shown
         ),
         *_large(run, details, pictures),
-        *subject.answers("attention", maps=details.maps[first]),
+        *subject.answers("attention"),
     )
     padding = subject.details.padding
     sections = () if padding is None else (_mask(subject, run, padding),)

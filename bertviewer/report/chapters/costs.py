@@ -64,7 +64,6 @@ def _forward(subject: Subject) -> Section:
     tree = fold(architecture)
     found = (_sum(row, architecture, run) for row in (tree, *tree.children))
     blocks += filter(None, found)
-    blocks += subject.answers("costs")
     return Section("multiply-adds", "Multiply-adds and FLOPs", tuple(blocks))
 
 

@@ -72,7 +72,8 @@ class ExplainButton(QToolButton):
         self._popup.open()
         topic = self._topic()
         work = partial(jobs.answers_job, topic, architecture, run)
-        if self._request.want((topic.title, topic.state, id(topic.maps), id(run)), work):
+        shown = topic.title, topic.state, id(topic.maps), id(topic.predictions), id(run)
+        if self._request.want(shown, work):
             self._on_finished()
 
     def _on_finished(self) -> None:

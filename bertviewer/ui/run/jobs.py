@@ -162,4 +162,5 @@ def answers_job(
     from bertviewer.core.explain.answers import answers_for_view
 
     progress(0, 0, "Looking for common questions")
-    return answers_for_view(topic.title, architecture, run, maps=topic.maps, state=topic.state)
+    predictions = () if topic.predictions is None else (topic.predictions,)
+    return answers_for_view(topic.title, architecture, run, topic.maps, topic.state, predictions)

@@ -22,7 +22,7 @@ from bertviewer.core.util.numbers import count_text
 from bertviewer.plots.fonts import weighted
 from bertviewer.plots.heatmap import Heatmap
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.run.run_view import RunView
+from bertviewer.ui.run.run_view import RunView, ViewTopic
 from bertviewer.ui.run.words_panel import WordsPanel
 from bertviewer.ui.settings.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.state.workspace import Workspace
@@ -76,6 +76,10 @@ class PredictionsView(RunView[object]):
         workspace.heads_known.connect(self._on_heads)
         for signal in (workspace.jobs.errored, workspace.jobs.cancelled):
             signal.connect(self._cancel_rerun)
+
+    @override
+    def topic(self, title: str) -> ViewTopic:
+        return ViewTopic(title, predictions=self._words.shown)
 
     @override
     def refresh(self) -> None:

@@ -22,6 +22,7 @@ from bertviewer.ui.views.figure_view import FigureView
 
 if TYPE_CHECKING:
     from bertviewer.core.analysis.attention_maps import AttentionMaps
+    from bertviewer.core.analysis.predictions import Predictions
     from bertviewer.core.loading.loaded_model import LoadedModel
 
 EXPLAINED = ("Layers", "Token", "Similarity", "Attention", "Predictions", "Tokens", "Sentence")
@@ -56,11 +57,12 @@ class RunResults(Struct, Generic[Value], frozen=True, eq=False):
 
 
 class ViewTopic(Struct, frozen=True):
-    """What an explanation of a view is about: its title, attention maps and hidden state."""
+    """What an explanation of a view is about: its title, and what of a run it shows."""
 
     title: str
     maps: "AttentionMaps | None" = None
     state: int | None = None
+    predictions: "Predictions | None" = None
 
 
 class RunView(DataView[Result]):

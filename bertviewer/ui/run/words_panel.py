@@ -79,6 +79,14 @@ class WordsPanel(RunView[RunResults[Predictions | None]]):
         self.display = self._content = ContentStack(self._columns, "predictionMessage")
         vbox(line, self._progress, (self._content, 1), parent=self, spacing=4)
 
+    @property
+    def shown(self) -> Predictions | None:
+        """The predictions of the current run that are shown."""
+        result = self.request.result
+        if result is None or result.current is not self.workspace.runs.current:
+            return None
+        return result.b
+
     @override
     def query(self) -> Query[RunResults[Predictions | None]] | Notice | None:
         runs, architecture = self.workspace.runs, self.workspace.architecture

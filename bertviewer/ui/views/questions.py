@@ -142,4 +142,6 @@ class _Question(QWidget):
         assert self._source is not None
         self._answer.show_text("\n".join(filter(None, (answer.text, answer.measured))))
         self._source.setText(answer.source)
-        self._source.setToolTip(plain_tooltip("\n".join(one.text for one in answer.references)))
+        self._source.setToolTip(
+            plain_tooltip("\n".join(f"{one.text} {one.link}" for one in answer.references))
+        )

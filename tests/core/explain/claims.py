@@ -272,7 +272,7 @@ def _(it: Explained) -> bool:
 @claim("tied-weights")
 def _(it: Explained) -> bool:
     words = it.text.split()
-    names = {word.rstrip(",") for word in words[: words.index("are")] if word != "and"}
+    names = {word.rstrip(",") for word in words[2 : words.index("belong")] if word != "and"}
     every = list(it.model.named_parameters(remove_duplicate=False))
     tied = {id(parameter) for name, parameter in every if name in names}
     same = {name for name, parameter in every if id(parameter) in tied}

@@ -12,10 +12,13 @@ from bertviewer.core.explain.answers import EXPLANATIONS
 from bertviewer.core.explain.bibliography import (
     Reference,
     bibliography,
+    model_reference,
     references,
     references_in,
 )
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.schema.source_info import SourceInfo
+from bertviewer.core.sources.presets import DEMO_NAME, preset_names
 from bertviewer.core.util.files import resources_folder
 from tests.core.formulas.formula_models import all_architectures
 
@@ -59,7 +62,10 @@ def test_sources_of_formulas_and_explanations_are_in_the_table() -> None:
     assert {"Vaswani et al. 2017", "Shazeer 2020", "Xiong et al. 2020"} <= {f.key for f in found}
     assert list(found) == [one for one in references().values() if one in found]
     for each in EXPLANATIONS:
-        assert "; ".join(work.key for work in references_in(each.sources)) == each.sources
+        place = r"(, (section \d(\.\d)*|sections \d(\.\d)* and \d(\.\d)*))?"
+        for one in each.sources.split("; ") if each.sources else ():
+            keys = "|".join(re.escape(work.key) for work in references_in(one))
+            assert re.fullmatch(rf"({keys}){place}", one) if keys else re.fullmatch(code, one), one
         assert each.sources or each.name == "subtotal"  # which is arithmetic
 
 
@@ -89,6 +95,8 @@ def test_an_entry_is_consistent(one: Reference) -> None:
         assert len(authors) > 2
     elif " & " in one.key:
         assert len(authors) == 2
+    assert [one.arxiv, one.doi, one.url].count("") >= 2
+    assert one.link.startswith("https://") == bool(one.arxiv or one.doi or one.url)
     if one.arxiv:
         year, month = int(one.arxiv[:2]), int(one.arxiv[2:4])
         assert re.fullmatch(r"\d{4}\.\d{4,5}", one.arxiv)
@@ -97,6 +105,7 @@ def test_an_entry_is_consistent(one: Reference) -> None:
         assert 2000 + year <= one.year <= 2000 + year + 2
     assert not one.doi or re.fullmatch(r"10\.\d{4,}/\S+", one.doi)
     assert one.title == one.title.strip()
+    assert one.text.count(one.title.rstrip(".")) == 1
     assert one.venue
 
 
@@ -104,15 +113,49 @@ def test_entries_are_sorted_and_distinct() -> None:
     for field in ("key", "title"):
         values = [getattr(one, field) for one in references().values()]
         assert len(values) == len(set(values))
-    identifiers = [one.identifiers for one in references().values() if one.identifiers]
-    assert len(identifiers) == len(set(identifiers))
+    links = [one.link for one in references().values() if one.link]
+    assert len(links) == len(set(links))
     rows = (resources_folder() / "report" / "bibliography.tsv").read_text("utf-8").splitlines()
     assert len(rows) == 1 + len(references())
     assert rows[1:] == sorted(rows[1:], key=lambda row: row.split("\t")[0].casefold())
 
 
 def test_an_entry_as_text() -> None:
-    assert references()["Press & Wolf 2017"].text == (
+    one = references()["Press & Wolf 2017"]
+    assert one.text == (
         "O. Press, L. Wolf (2017). Using the Output Embedding to Improve Language Models. "
-        "EACL 2017. arXiv:1608.05859."
+        "EACL 2017."
     )
+    assert one.link == "https://arxiv.org/abs/1608.05859"
+    assert "about efficient neural networks? " not in references()["Iandola et al. 2020"].text
+    assert references()["Iandola et al. 2020"].text.endswith("about efficient neural networks?")
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_the_model_of_a_preset_is_its_paper(name: str) -> None:
+    work = model_reference(SourceInfo("preset", name, "base", "none"), "")
+    assert work is not None
+    assert work in references().values()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "origin", "link"),
+    [
+        ("demo", "demo", "", f"https://huggingface.co/{DEMO_NAME}"),
+        ("hub", "hf://org/name@main", "", "https://huggingface.co/org/name"),
+        ("folder", "my/folder", "org/base", "https://huggingface.co/org/base"),
+        ("folder", "my/folder", "", None),
+        # The names of folders.
+        ("folder", "my/folder", "base", None),
+        ("config", "config.json", "../org/base", None),
+    ],
+)
+def test_the_model_on_the_hub(kind: str, name: str, origin: str, link: str | None) -> None:
+    work = model_reference(SourceInfo(kind, name, "base", "pretrained"), origin)
+    assert (None if work is None else work.link) == link
+    if work is not None:
+        assert bibliography((), [work]) == bibliography((), [work, work])
+        assert {one.package for one in bibliography((), [work])} == {
+            "",
+            *("bertviewer", "torch", "transformers"),
+        }

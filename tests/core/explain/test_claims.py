@@ -108,4 +108,4 @@ def test_heads_do_not_multiply_the_weight_of_the_queries() -> None:
     node = one.node("encoder.layer.0.attention.self.query")
     (answer,) = answers_for_module(one.architecture, node)
     assert answer.question == "Why 3 heads of size 8 rather than one of size 24?"
-    assert answer.text.endswith("nothing is counted 3 times.")
+    assert answer.text.endswith("does not change the number of parameters.")

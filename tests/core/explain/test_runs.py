@@ -1,6 +1,7 @@
 """Sentences of explanations about a run: its numbers, computed again here."""
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,64 +82,55 @@ def test_the_attention_to_special_tokens() -> None:
     path = "encoder.layer.3.attention.self"
     answers, maps = in_attention(demo(), path)
     answer = answers["special-tokens"]
-    assert answer.question == "Why do so many heads attend to [CLS] and [SEP]?"
+    assert answer.question == "Why do most heads of layer 3 attend so much to [CLS] and [SEP]?"
     tokens = [token.text for token in demo().run.tokens]
     special = [place for place, text in enumerate(tokens) if text in {"[CLS]", "[SEP]"}]
     shares = maps.probabilities[:, :, special].sum(2).mean(1)
     assert answer.measured == (
-        f"Here special tokens make up {len(special) / len(tokens):.0%} of the tokens "
-        f"({len(special)} of {len(tokens)}) and receive {shares.mean():.0%} of the attention in "
-        f"this layer; head {shares.argmax()} gives them {shares.max():.0%}."
+        f"In this run, [CLS] and [SEP] are {len(special)} of {len(tokens)} tokens "
+        f"({len(special) / len(tokens):.0%}), but receive {shares.mean():.0%} of the attention of "
+        f"layer 3 and {shares.max():.0%} of that of its head {shares.argmax()}."
     )
-    assert answer.source == "Clark et al. 2019; Kovaleva et al. 2019"
-    assert answer.path == path
-    assert in_view("Attention", demo())["special-tokens"].measured == ""
+    # Without visible maps, nothing is known about them.
+    assert "special-tokens" not in in_view("Attention", demo())
     layers = in_view("Layers", demo()).keys()
     assert not {"even-attention", "first-token"} & answers.keys()
     assert not {"flat-lines", "growing-lines"} & layers
 
 
 def test_cosines_and_outlier_features_of_trained_weights() -> None:
-    answer = in_view("Similarity", demo(), state=5)["alike-vectors"]
-    cosines = cosine_matrix(demo().run.hidden_states[5])
-    mean = cosines[~np.eye(len(cosines), dtype=bool)].mean()
-    assert mean >= 0.25
-    assert f"a mean cosine of {mean:.2g}," in answer.measured
-    assert "3 of 384 features" in answer.measured
-    # Orthogonal vectors, of trained weights by their name.
-    run = run_of(tokens_of("a", "b", "c"), np.eye(3), np.eye(3))
-    found = {a.name for a in answers_for_view("Similarity", demo().model.architecture, run)}
-    assert "alike-vectors" not in found
-
+    assert "alike-vectors" not in in_view("Similarity", demo())  # its mean cosine is 0.41
     measured = in_view("Layers", demo())["outlier-features"].measured
     features = outlier_features(demo().run)
-    assert f"Here, {len(features)} of 384 features deviate by more than 6 standard" in measured
-    states = len(features[0].states)
-    assert f"feature {features[0].index} is an outlier in {states} of 7 hidden" in measured
+    assert f"In this run, {len(features)} of 384 features deviate by more than 6 std" in (
+        measured.replace("standard deviations", "std")
+    )
+    states, largest = len(features[0].states), features[0].largest.deviation
+    assert f"Feature {features[0].index} does so in {states} of 7 hidden states" in measured
+    side = "above" if largest > 0 else "below"
+    assert measured.endswith(f"{abs(largest):.3g} standard deviations {side} the mean.")
 
 
 def test_random_weights_of_a_post_norm_model() -> None:
     answers = in_view("Layers", bert())
     low, high = (f"{bound(stds(bert(), 'encoder.layer')):.3f}" for bound in (min, max))
     bounds = f"{low} in every layer" if low == high else f"between {low} and {high}"
-    assert answers["flat-lines"].measured == (
-        f"Here the standard deviation of the layers’ outputs is {bounds}."
-    )
+    assert answers["flat-lines"].measured == f"In this run it is {bounds}."
     assert float(high) - float(low) < 0.01
     assert not {"outlier-features", "growing-lines"} & answers.keys()
 
     attention, maps = in_attention(bert(), "encoder.layer.1.attention.self")
-    assert f"Here the mean entropy is {maps.entropies.mean():.4g} nats" in (
+    assert f"the lowest entropy of a head is {maps.entropies.min():.4g} nats" in (
         attention["even-attention"].measured
     )
-    assert maps.entropies.mean() > 0.95 * np.log(len(bert().run.tokens))
+    assert maps.entropies.min() > 0.95 * np.log(len(bert().run.tokens))
     assert "special-tokens" not in attention
 
 
 def test_random_weights_of_a_pre_norm_decoder() -> None:
     answers, layers = in_view("Layers", gpt2()), stds(gpt2(), "h")
     assert answers["growing-lines"].measured == (
-        f"Here the standard deviation of the layers’ outputs rises from {layers[0]:.3g} to "
+        f"In this run, the standard deviation of the layers’ outputs rises from {layers[0]:.3g} to "
         f"{layers[-1]:.3g}."
     )
     assert layers == sorted(layers)
@@ -147,7 +139,7 @@ def test_random_weights_of_a_pre_norm_decoder() -> None:
     attention, _ = in_attention(gpt2(), "h.1.attn")
     count = len(gpt2().run.tokens)
     assert attention["causal-mask"].measured == (
-        f"In this run {count * (count - 1) // 2} of {count * count} scores per head are masked."
+        f"In this run, {count * (count - 1) // 2} of {count * count} scores per head are masked."
     )
     # Attention to the first token is learned.
     assert not {"first-token", "mask", "special-tokens"} & attention.keys()
@@ -155,10 +147,12 @@ def test_random_weights_of_a_pre_norm_decoder() -> None:
 
 def test_the_tokens_of_a_run() -> None:
     answers = in_view("Tokens", demo())
-    assert answers["segments"].measured == "Tokens in this run: 11 in segment 0, 8 in segment 1."
-    assert answers["start-token"].measured == "In this run it is at position 0 (of 19)."
-    assert answers["end-token"].measured == "In this run it is at positions 10 and 18."
-    assert answers["pieces"].measured == "In this run “12212121” was split into 122 ##12 ##12 ##1."
+    assert answers["segments"].measured == (
+        "In this run, 11 tokens are in segment 0 and 8 in segment 1."
+    )
+    assert answers["start-token"].question == "What is [CLS] for?"
+    assert answers["end-token"].question == "What is [SEP] for?"
+    assert answers["pieces"].measured == "In this run, “12212121” was split into 122 ##12 ##12 ##1."
     assert "30,522 entries" in answers["pieces"].text
     assert answers["mask-token"].measured == ""
 
@@ -170,25 +164,20 @@ def test_the_tokens_of_a_run() -> None:
 def test_marks_of_other_vocabularies(texts: tuple[str, ...], name: str, count: int) -> None:
     run = run_of(tokens_of(*texts), np.eye(2))
     found = {a.name: a for a in answers_for_view("Tokens", architecture_of("gpt2"), run)}
-    assert found[name].measured == f"In this run it begins {count} of 2 tokens."
+    assert found[name].measured == f"In this run, {count} of 2 tokens begin with it."
     assert not {"pieces", "start-token", "segments"} & found.keys()
 
 
 def test_modules_of_a_run() -> None:
-    run = demo().run
-    assert about_module(demo(), "encoder.layer.2.output.LayerNorm")["gamma"].measured == (
-        "This run has 19 positions, each with its own mean and variance, but no additional "
-        "parameters."
-    )
-    states = [state.astype(float) for state in run.hidden_states[2:4]]
+    states = [state.astype(float) for state in demo().run.hidden_states]
     units = [state / np.linalg.norm(state, axis=1, keepdims=True) for state in states]
-    cosine = (units[0] * units[1]).sum(1).mean()
+    means = [(before * after).sum(1).mean() for before, after in pairwise(units)]
     residual = about_module(demo(), "encoder.layer.2")["residual"].measured
-    assert f"a mean cosine of {cosine:.2f} with" in residual
-    pooled = run.outputs["pooler_output"]
-    bounds = f"{pooled.min():.3g} and {pooled.max():.3g}".replace("-", "−")
-    assert about_module(demo(), "pooler")["pooler"].measured == (
-        f"In this run its values lie between {bounds}."
+    assert residual.endswith(f"before and after a layer is {means[2]:.2f} in layer 2.")
+    lowest, highest = int(np.argmin(means)), int(np.argmax(means))
+    assert in_view("Token", demo())["residual"].measured.endswith(
+        f"ranges from {means[lowest]:.2f} in layer {lowest} to {means[highest]:.2f} in layer "
+        f"{highest}."
     )
 
 
@@ -207,22 +196,15 @@ def test_the_model_of_a_run() -> None:
     assert not {"alike-vectors", "outlier-features", "early-layers"} & answers.keys()
 
 
-@pytest.mark.parametrize(
-    ("family", "norm", "sides"),
-    [
-        ("xlnet", "layer.0.rel_attn.layer_norm", 1),
-        ("bart", "decoder.layers.0.self_attn_layer_norm", 2),
-    ],
-)
-def test_positions_are_counted_whatever_dimension_the_batch_is(
-    family: str, norm: str, sides: int
-) -> None:
-    one = untrained(family)
-    count = len(one.run.tokens) // sides
-    assert f"This run has {count} positions," in about_module(one, norm)["gamma"].measured
-    if family == "bart":
-        mask = about_module(one, "encoder.layers.0.self_attn")["mask"]
-        assert mask.measured.startswith(f"This run has a single sequence of {count} tokens")
+def test_layers_of_an_encoder_decoder_read_their_own_tokens() -> None:
+    one = untrained("bart")
+    count = len(one.run.tokens) // 2
+    mask = about_module(one, "encoder.layers.0.self_attn")["mask"]
+    assert mask.measured.startswith(f"This run has a single sequence of {count} tokens")
+    start, end = (state[count:].astype(float) for state in one.run.hidden_states[:2])
+    cosine = np.diagonal(cosine_matrix(np.concatenate([start, end])), count).mean()
+    residual = about_module(one, "decoder.layers.0")["residual"].measured
+    assert residual.endswith(f"is {cosine:.2f} in decoder.layers.0.".replace("-", "−"))
 
 
 def test_nothing_is_said_of_attention_in_a_model_without_it() -> None:
@@ -237,11 +219,12 @@ def test_sections_of_a_report() -> None:
     def names(section: Any, run: ActivationRun | None = None) -> list[str]:
         return [answer.name for answer in answers_for_section(section, architecture, run)]
 
-    formulas = {"heads", "scale", "gamma", "four-times", "residual", "pooler"}
-    assert formulas <= set(names("formulas"))
+    assert names("formulas") == ["positions", "residual", "pooler"]
+    assert names("formulas", demo().run)[0] == "residual"  # which is measured
+    assert names("parameters") == ["four-times"]
     assert names("memory") == ["bytes"]
-    assert names("similarity") == ["which-layer"]
-    assert names("similarity", demo().run) == ["alike-vectors", "which-layer"]
+    assert names("similarity") == names("similarity", demo().run) == ["which-layer"]
+    assert names("attention", demo().run) == ["heads"]
     overview = {a.name: a for a in answers_for_section("overview", architecture)}
     assert "pooler 147,840" in overview["subtotal"].text
 

@@ -40,8 +40,8 @@ def ask(panel: PanelHarness, page: Page) -> tuple[str, ...]:
 def test_questions_of_a_view(ran: PanelHarness) -> None:
     for page, first in (
         (Page.LAYERS, "outlier-features"),
-        (Page.SIMILARITY, "alike-vectors"),
-        (Page.TOKENS, "start-token"),
+        (Page.SIMILARITY, "sentence-vector"),
+        (Page.TOKENS, "segments"),
     ):
         names = ask(ran, page)
         assert names[0] == first
@@ -56,7 +56,7 @@ def test_answers_are_about_the_attention_in_sight(ran: PanelHarness) -> None:
     ran.select("encoder.layer.3.attention.self")
     assert ask(ran, Page.ATTENTION)[0] == "special-tokens"
     (answer,) = [each for each in popup(ran).findChildren(RichLabel) if each.isVisible()]
-    assert "Here special tokens" in answer.accessibleName()
+    assert "of the attention of layer 3 and" in answer.accessibleName()
 
 
 def test_the_first_answer_is_open_and_focused_until_escape(ran: PanelHarness, qtbot: QtBot) -> None:
