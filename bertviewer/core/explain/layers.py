@@ -41,9 +41,9 @@ def _adds_input(context: Context) -> Numbers | None:
 
 
 def _changes(context: Context) -> Iterator[tuple[str, float]]:
-    """Yield each layer with the mean cosine between its tokens' vectors before and after it."""
+    """Yield each trained layer with the mean cosine of its tokens' vectors before and after it."""
     run, states = context.run, context.hidden_states
-    if run is None or not states:
+    if run is None or not states or not context.is_trained:
         return
     from bertviewer.core.analysis.similarity import cosines  # imports numpy
 

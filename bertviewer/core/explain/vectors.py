@@ -13,6 +13,8 @@ It is half that of parallel vectors; that of unrelated random ones is near 0.
 """
 FEW = 0.05
 """The largest fraction of the features that "a few" of them are."""
+DOMINANT = 0.25
+"""The fraction of the mean cosine from which a few features are named as its cause."""
 PERSISTENT = 0.5
 """The fraction of hidden states of which an outlier "in many layers" is one."""
 _MAX_LISTED = 3
@@ -32,14 +34,14 @@ def _high_cosines(context: Context) -> Numbers | None:
     if highest is None or highest[0].mean < HIGH:
         return None
     each, number = highest
-    features = each.largest(_MAX_LISTED)
+    features, width = each.largest(_MAX_LISTED), len(each.parts)
+    part, names = each.share(features), ", ".join(map(str, features))
+    cause = f"; {len(features)} of {width:,} features ({names}) account for {part:.0%} of it"
+    is_notable = part >= DOMINANT and len(features) <= FEW * width
     return {
         "state": _state_name(number, len(states)),
         "mean": number_text(each.mean, 2),
-        "features": ", ".join(map(str, features)),
-        "most": str(len(features)),
-        "width": f"{len(each.parts):,}",
-        "part": f"{each.share(features):.0%}",
+        "cause": cause if is_notable else "",
     }
 
 
@@ -129,8 +131,8 @@ EXPLANATIONS = (
         _high_cosines,
         views=("Similarity", "Sentence"),
         section="similarity",
-        measured_text="In {state} of this run, the mean cosine of two different tokens is {mean}; "
-        "{most} of {width} features ({features}) account for {part} of it.",
+        measured_text="In {state} of this run, the mean cosine of two different tokens is "
+        "{mean}{cause}.",
     ),
     Explanation(
         "outlier-features",

@@ -177,11 +177,11 @@ def test_heads_without_finite_values_are_focused_on_nothing() -> None:
 def test_states_with_high_cosines(part: float, tokens: int, seed: int) -> None:
     """Each vector is the same one plus noise of its own."""
     random = np.random.default_rng(seed)
-    state = part * random.standard_normal(16) + (1 - part) * random.standard_normal((tokens, 16))
+    state = part * random.standard_normal(100) + (1 - part) * random.standard_normal((tokens, 100))
     cosines = cosine_matrix(state)
     mean = cosines[~np.eye(tokens, dtype=bool)].mean()
     assume(abs(mean - vectors.HIGH) > 1e-6)
-    states = (np.eye(tokens, 16), state, np.eye(tokens, 16))
+    states = (np.eye(tokens, 100), state, np.eye(tokens, 100))
     run = weighted(run_of(tokens_of(*map(str, range(tokens))), *states), "pretrained")
     model = bert().model.architecture
     for shown, is_high in ((0, False), (1, mean > vectors.HIGH), (None, False)):
@@ -191,7 +191,17 @@ def test_states_with_high_cosines(part: float, tokens: int, seed: int) -> None:
     assert (answer is not None) == (mean > vectors.HIGH)
     if answer is not None:
         assert answer.measured.startswith("In the output of layer 0 of this run, the mean cosine")
-        assert f"is {mean:.2g};" in answer.measured
+        assert re.search(rf"is {mean:.2g}(\.$|; 3 of 100 features \()", answer.measured)
+
+
+@pytest.mark.parametrize(("size", "is_named"), [(1.0, False), (3.0, False), (20.0, True)])
+def test_features_that_dominate_the_cosines_are_named(size: float, is_named: bool) -> None:
+    state = 1 + 0.1 * np.random.default_rng(0).standard_normal((6, 100))
+    state[:, [7, 8, 9]] *= size
+    run = weighted(run_of(tokens_of(*"abcdef"), state), "pretrained")
+    answer = found(answers_for_view("Similarity", bert().model.architecture, run), "alike-vectors")
+    assert answer is not None
+    assert ("; 3 of 100 features (" in answer.measured) == is_named
 
 
 @given(st.integers(0, 14), st.integers(0, 6), st.floats(-1, 1))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.outliers import outlier_features
@@ -203,8 +204,15 @@ def test_layers_of_an_encoder_decoder_read_their_own_tokens() -> None:
     assert mask.measured.startswith(f"This run has a single sequence of {count} tokens")
     start, end = (state[count:].astype(float) for state in one.run.hidden_states[:2])
     cosine = np.diagonal(cosine_matrix(np.concatenate([start, end])), count).mean()
-    residual = about_module(one, "decoder.layers.0")["residual"].measured
-    assert residual.endswith(f"is {cosine:.2f} in decoder.layers.0.".replace("-", "−"))
+    architecture = one.model.architecture
+    node = next(node for node in architecture.modules if node.path == "decoder.layers.0")
+    for weights, ending in (
+        ("random", ""),
+        ("pretrained", f"is {cosine:.2f} in decoder.layers.0."),
+    ):
+        run = replace(one.run, source=replace(one.run.source, weights=weights))
+        found = {answer.name: answer for answer in answers_for_module(architecture, node, run)}
+        assert found["residual"].measured[-len(ending) :] == ending.replace("-", "−")
 
 
 def test_nothing_is_said_of_attention_in_a_model_without_it() -> None:

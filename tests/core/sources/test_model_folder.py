@@ -235,3 +235,17 @@ class TestOrigin:
         for name, text in files.items():
             (tmp_path / name).write_text(text)
         assert origin_of(parse_source(str(tmp_path)), ()).licence == licence
+
+    @pytest.mark.parametrize(
+        ("front", "base"),
+        [
+            ("base_model: org/name", "org/name"),
+            ("base_model:\n- 'org/name'\n- org/other", "org/name"),
+            ("base_models: org/name", ""),
+            ("base_model: <b>", ""),
+        ],
+    )
+    def test_base_model(self, tmp_path: Path, front: str, base: str) -> None:
+        (tmp_path / "config.json").write_text("{}")
+        (tmp_path / "README.md").write_text(f"---\n{front}\n---\n")
+        assert origin_of(parse_source(str(tmp_path)), ()).base_model == base
