@@ -38,8 +38,11 @@ def bibtex_of(entries: Sequence[Entry]) -> str:
 
 def _entry(key: str, entry: Entry) -> str:
     work = references().get(entry.key)
-    fields = {"note": _words(entry.text)} if work is None else dict(_fields(work))
-    if entry.link:
+    fields = {} if work is None else dict(_fields(work))
+    # The version of software is only in the entry.
+    if note := entry.text.removeprefix("" if work is None else work.text).strip():
+        fields["note"] = _words(note)
+    if entry.link and not fields.keys() & {"eprint", "doi"}:
         fields["url"] = entry.link
     kind = "article" if work is not None and work.venue else "misc"
     lines = (f"  {name} = {{{value}}}," for name, value in fields.items())
