@@ -13,9 +13,11 @@ from bertviewer.charts.tensor_charts import position_text
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     AttentionMaps,
+    HeadKind,
     RankedHead,
+    head_kinds,
     head_measures,
-    ranked_heads,
+    uniform_attention,
 )
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
@@ -145,27 +147,41 @@ def _sentences(context: RunContext) -> SentenceComparison | None:
 
 def _attention(context: RunContext) -> AttentionDetails | None:
     """Return the measures of all heads; the maps of one layer are in memory at a time."""
-    measures = {}
+    measures, kinds, uniform = {}, {}, {}
     for layer in context.attention_layers:
         maps = _or_none(partial(context.attention, layer))
-        if maps is not None:
-            measures[layer] = head_measures(maps, context.run)
+        if maps is None:
+            continue
+        measures[layer] = head_measures(maps, context.run)
+        evenly = head_measures(uniform_attention(maps), context.run)
+        kinds[layer] = head_kinds(measures[layer], evenly)
+        uniform[layer] = float(evenly["entropy"].max())
     if not measures:
         return None
-    best = ranked_heads(measures, "previous") or ranked_heads(measures, "entropy")
-    return AttentionDetails(measures, large=best[0] if best else None)
+    return AttentionDetails(measures, kinds, uniform, large=_telling_head(kinds))
+
+
+def _telling_head(kinds: Mapping[AttentionLayer, Sequence[HeadKind]]) -> RankedHead | None:
+    """Return the head that exceeds uniform attention most, or else the most concentrated one."""
+    heads = [(layer, one) for layer, each in kinds.items() for one in each if one.kind != "broad"]
+    if not heads:
+        return None
+    layer, best = max(heads, key=lambda pair: _exceeds_uniform(pair[1]))
+    return RankedHead(layer, best.head, best.share)
+
+
+def _exceeds_uniform(head: HeadKind) -> tuple[bool, float]:
+    is_other = head.kind == "other"
+    return not is_other, -head.share if is_other else head.share - head.uniform
 
 
 def _with_maps(
     attention: AttentionDetails, context: RunContext, layers: tuple[int, ...] | None
 ) -> AttentionDetails:
-    """Return the same with the maps of some layers; known maps are kept."""
+    """Return the same with the maps of some layers, by default of the head to show large."""
     known = tuple(attention.measures)
-    if layers is None:
-        shown = tuple(dict.fromkeys((known[0], known[-1])))
-    else:
-        shown = tuple(layer for layer in known if layer.number in layers)
     large = () if attention.large is None else (attention.large.layer,)
+    shown = large if layers is None else tuple(one for one in known if one.number in layers)
     maps = {
         layer: attention.maps.get(layer) or context.attention(layer)
         for layer in dict.fromkeys((known[0], *shown, *large))

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers
-from bertviewer.core.analysis.attention_maps import AttentionMaps, HeadMeasures, RankedHead
+from bertviewer.core.analysis.attention_maps import (
+    AttentionMaps,
+    HeadKind,
+    HeadMeasures,
+    RankedHead,
+)
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
@@ -123,12 +128,16 @@ class AttentionDetails(Struct, frozen=True, eq=False):
 
     Attributes:
         measures: by layer, in order.
+        kinds: what the heads of each of these layers attend to.
+        uniform: the largest entropy of uniform attention in each of these layers.
         shown: the layers to show in full.
-        large: the head to show large.
+        large: the head to show large; ``None`` if all are broad.
         maps: of the first layer, of ``shown``, and of the layer of ``large``.
     """
 
     measures: Mapping[AttentionLayer, HeadMeasures] = field(default_factory=dict)
+    kinds: Mapping[AttentionLayer, Sequence[HeadKind]] = field(default_factory=dict)
+    uniform: Mapping[AttentionLayer, float] = field(default_factory=dict)
     shown: tuple[AttentionLayer, ...] = ()
     large: RankedHead | None = None
     maps: Mapping[AttentionLayer, AttentionMaps] = field(default_factory=dict)

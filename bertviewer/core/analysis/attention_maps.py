@@ -28,6 +28,13 @@ NaN is the value of a head without a finite row.
 
 _OFFSETS: Mapping[Measure, int] = {"previous": -1, "same": 0, "next": 1}
 
+Kind = Literal["previous", "next", "same", "special", "first", "broad", "other"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What a head attends to; see ``head_kinds``."""
+_MAIN, _ABOVE_UNIFORM = 0.5, 2.0
+_BROAD = 0.9
+"""The fraction of the entropy of uniform attention from which a head is broad."""
+
 
 class AttentionMaps(Struct, frozen=True, eq=False):
     """The attention of all heads of one module in one call.
@@ -77,6 +84,23 @@ class RankedHead(Struct, frozen=True):
     layer: AttentionLayer
     head: int
     value: float
+
+
+class HeadKind(Struct, frozen=True):
+    """What a head attends to, and how much.
+
+    Attributes:
+        head: its number.
+        kind: see ``head_kinds``.
+        share: its attention to the tokens of the kind; of other heads, their entropy divided by
+            that of uniform attention.
+        uniform: the share that uniform attention would give these tokens.
+    """
+
+    head: int
+    kind: Kind
+    share: float
+    uniform: float = 1.0
 
 
 def received_attention(maps: AttentionMaps) -> Received:
@@ -166,6 +190,56 @@ def head_measures(maps: AttentionMaps, run: ActivationRun) -> HeadMeasures:
             sums = maps.probabilities[:, :, keys].sum(axis=2, dtype=np.float64)
             values[measure] = _means(sums)
     return {m: found for m, found in values.items() if not np.isnan(found).all()}
+
+
+def uniform_attention(maps: AttentionMaps) -> AttentionMaps:
+    """Return maps of the same size in which each query attends to all keys it sees alike."""
+    visible = np.ones(maps.probabilities.shape, dtype=np.float32)
+    if maps.masked is not None:
+        visible[maps.masked] = 0.0
+    counts = visible.sum(axis=2, keepdims=True)
+    return _with_measures(replace(maps, probabilities=visible / np.maximum(counts, 1.0)))
+
+
+def head_kinds(measures: HeadMeasures, uniform: HeadMeasures) -> tuple[HeadKind, ...]:
+    """Return what each head with a finite entropy attends to.
+
+    - previous, next, same, first: the head gives these tokens at least half of its attention, and
+      at least twice the share that uniform attention would;
+    - special: the same of the cls and sep tokens together;
+    - broad: its entropy is at least 0.9 of that of uniform attention;
+    - other: none of these.
+
+    ``uniform`` are the measures of ``uniform_attention``. There are no kinds where its entropy is
+    0, so that a query has only one key.
+    """
+    if "entropy" not in measures or "entropy" not in uniform:
+        return ()
+    shares, evenly = (_shares_by_kind(each) for each in (measures, uniform))
+    found = []
+    for head, (entropy, most) in enumerate(
+        zip(measures["entropy"], uniform["entropy"], strict=True)
+    ):
+        if not (np.isfinite(entropy) and most > 0):
+            continue
+        kinds = [
+            HeadKind(head, kind, float(row[head]), float(evenly[kind][head]))
+            for kind, row in shares.items()
+            if row[head] >= max(_MAIN, _ABOVE_UNIFORM * evenly[kind][head])
+        ]
+        relative = float(entropy / most)
+        rest = HeadKind(head, "broad" if relative >= _BROAD else "other", relative)
+        found.append(max(kinds, key=lambda one: one.share, default=rest))
+    return tuple(found)
+
+
+def _shares_by_kind(measures: HeadMeasures) -> dict[Kind, Floats]:
+    """Return the heads' attention to the tokens of each kind that the measures have."""
+    plain: tuple[Literal["previous", "next", "same", "first"], ...]
+    plain = ("previous", "next", "same", "first")
+    found: dict[Kind, Floats] = {kind: measures[kind] for kind in plain if kind in measures}
+    special = [measures[name] for name in ("cls", "sep") if name in measures]
+    return found | ({"special": np.sum(special, axis=0)} if special else {})
 
 
 def ranked_heads(

@@ -1,40 +1,41 @@
 """Chapter on attention: measures of all heads, maps of some, and the effect of the mask."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 
 from bertviewer.charts.attention import (
     RunAttention,
     head_chart,
     head_measures_chart,
     heads_chart,
-    measure_names,
-    most_keys,
 )
 from bertviewer.charts.labels import names_of_states, shortened, visible
-from bertviewer.core.analysis.attention_maps import Measure, RankedHead, ranked_heads
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.analysis.attention_maps import HeadMeasures, Kind, ranked_heads
 from bertviewer.core.analysis.padding import Padding
+from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
-from bertviewer.report.blocks import (
-    Block,
-    Column,
-    Figure,
-    Paragraph,
-    Row,
-    Section,
-    See,
-    Table,
-    TokenBox,
-    Tokens,
-)
-from bertviewer.report.pictures import ChapterDraft, Picture, Pictures, heads_picture
+from bertviewer.report.blocks import Block, Figure, Paragraph, Section, TokenBox, Tokens
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.run_details import AttentionDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import difference_text
 
-_HEADS, _ENTROPY, _PADDING = "table:heads", "figure:entropy", "table:padding"
-_SIDE = 620
+_ENTROPY = "figure:entropy"
+_LARGE, _SMALL = (620, 0.8), (400, 0.5)
+"""Pixels of a map, and its share of the text width; small for texts of ``_FEW_TOKENS``."""
+_FEW_TOKENS = 16
+_HEADS_PER_ROW = 6
+"""Two layers of 12 heads fit on one page."""
+_MAX_HEIGHT = 400
+_MAX_BOXES = 40
 _TOKEN_LENGTH = 32
+_DEFINITION = (
+    "Shares are means over the queries. A head attends mainly to tokens that receive at least half "
+    "of its attention, and at least twice what uniform attention would give them; it is broad if "
+    "its entropy is at least 90% of that of uniform attention."
+)
 
 
 def attention(subject: Subject) -> ChapterDraft | None:
@@ -43,158 +44,254 @@ def attention(subject: Subject) -> ChapterDraft | None:
     if run is None or details is None:
         return None
     pictures = Pictures()
-    blocks = (
-        *_measures(run, details, pictures),
+    first = next(iter(details.measures))
+    large = None if details.large is None else details.large.layer
+    blocks: tuple[Block, ...] = (
+        *_overview(run, details),
+        *_entropy(details, pictures),
         *(
-            _layer(RunAttention(run, details.maps[layer], layer), pictures)
+            _layer(run, details, layer, pictures)
             for layer in details.shown
+            if layer != large or len(details.maps[layer].probabilities) > 1
         ),
         *_large(run, details, pictures),
-        *subject.answers("attention"),
+        *subject.answers("attention", maps=details.maps[large or first]),
     )
     padding = subject.details.padding
     sections = () if padding is None else (_mask(subject, run, padding),)
     return ChapterDraft(Section("attention", "Attention", blocks, sections), pictures)
 
 
-def _measures(run: ActivationRun, details: AttentionDetails, pictures: Pictures) -> Iterator[Block]:
+def head_name(layer: AttentionLayer, head: int) -> str:
+    """Return "head 2 of layer 0"."""
+    return f"head {head} of {layer.name}"
+
+
+def targets(run: ActivationRun) -> Mapping[Kind, str]:
+    """Return what the heads of each kind attend to, in a run's own tokens."""
+    special = [one for one in token_classes(run) if one.name in ("cls", "sep")]
+    labels = dict.fromkeys(shortened(visible(one.label), _TOKEN_LENGTH) for one in special)
+    return {
+        "previous": "the previous token",
+        "next": "the next token",
+        "same": "the same token",
+        "special": " and ".join(labels),
+        "first": "the first token",
+    }
+
+
+def _overview(run: ActivationRun, details: AttentionDetails) -> Iterator[Paragraph]:
+    """Count the heads by what they attend to."""
+    heads = sum(len(each["entropy"]) for each in _known(details).values())
+    size = count_text(
+        len(details.measures),
+        "The run has one attention module with {1}. ",
+        "The run has {0} attention modules with {1} in total. ",
+        count_text(heads, "1 head", "{0} heads"),
+    )
+    every = [(layer, one) for layer, each in details.kinds.items() for one in each]
+    if not every:
+        nothing = "Every query has a single key, so that its weight is 1 in every head."
+        if any(details.uniform.values()):
+            nothing = "None of them has finite weights."
+        yield Paragraph.of(size, nothing)
+        return
+    if details.large is None:
+        ends = [f"{end(_entropies(details)):.2f}" for end in (min, max)]
+        is_omitted = not details.shown
+        yield Paragraph.of(
+            size,
+            "In this run, all heads attend nearly uniformly: their entropies, averaged over the "
+            f"queries, lie between {ends[0]} and {ends[1]} nats, and uniform attention would give "
+            f"{_most(details)}. ",
+            "Their maps show no pattern and are omitted." if is_omitted else "",
+        )
+        return
+    parts = []
+    for kind, target in targets(run).items():
+        found = [(layer, one) for layer, one in every if one.kind == kind]
+        if found:
+            layer, best = max(found, key=lambda pair: pair[1].share)
+            name = f"{head_name(layer, best.head)}, {best.share:.1%}"
+            most = f" (most of all {name})" if len(found) > 1 else f" ({name})"
+            parts.append((len(found), f"to {target}{most}"))
+    sentences = []
+    if parts:
+        first = count_text(parts[0][0], "1 head attends mainly ", "{0} heads attend mainly ")
+        others = (f"{count} {text}" for count, text in parts[1:])
+        sentences.append(f"In this run, {_joined((first + parts[0][1], *others))}. ")
+    broad, rest = ([one for _, one in every if one.kind == kind] for kind in ("broad", "other"))
+    if broad:
+        sentences.append(
+            count_text(
+                len(broad),
+                "1 head is broad and spreads its attention almost evenly. ",
+                "{0} heads are broad and spread their attention almost evenly. ",
+            )
+        )
+    if rest and len(rest) < len(every):
+        sentences.append(
+            count_text(
+                len(rest), "1 head has no such pattern. ", "{0} heads have no such pattern. "
+            )
+        )
+    elif rest:
+        sentences.append("No head attends mainly to neighbouring or special tokens, or broadly. ")
+    yield Paragraph.of(size, *sentences)
+    yield Paragraph.of(_DEFINITION, look="note")
+
+
+def _known(details: AttentionDetails) -> Mapping[AttentionLayer, HeadMeasures]:
+    """Return the measures of the layers with finite entropies."""
+    return {layer: each for layer, each in details.measures.items() if "entropy" in each}
+
+
+def _entropies(details: AttentionDetails) -> list[float]:
+    values = [value for each in _known(details).values() for value in each["entropy"].tolist()]
+    return list(filter(isfinite, values))
+
+
+def _most(details: AttentionDetails) -> str:
+    """Return the entropy of uniform attention, or its range over the layers."""
+    ends = dict.fromkeys(f"{end(details.uniform.values()):.2f}" for end in (min, max))
+    return " to ".join(ends)
+
+
+def _entropy(details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
+    """Yield the map of entropies, unless it would have one colour only."""
+    ranked = ranked_heads(details.measures, "entropy")
+    if details.large is None or not ranked or ranked[0].value == ranked[-1].value:
+        return
     layers = tuple(details.measures)
-    heads = sum(max(map(len, each.values()), default=0) for each in details.measures.values())
-    yield Paragraph.of(
-        count_text(
-            len(layers),
-            "This chapter covers one attention module with {1}. ",
-            "This chapter covers {0} attention modules with {1} in total. ",
-            count_text(heads, "1 head", "{0} heads"),
-        ),
-        "Each row of a head’s map contains the weights with which one token attends to all "
-        "tokens; they sum to 1. ",
-        See(_ENTROPY),
-        " shows how evenly each head attends: the entropy is 0 where every token attends to "
-        "a single token. ",
-        See(_HEADS),
-        " names, for each measure, the head with the largest value.",
+    high, low = (
+        f"{head_name(one.layer, one.head)} ({one.value:.2f})" for one in ranked[:: len(ranked) - 1]
     )
     yield pictures.figure(
         "entropy",
         Picture(
-            head_measures_chart(layers, details.measures, "entropy", keys=most_keys(run)),
-            height=min(720, 90 + 22 * len(layers)),
+            head_measures_chart(layers, details.measures, "entropy"),
+            height=min(_MAX_HEIGHT, 90 + 22 * len(layers)),
         ),
-        "The entropy of every head in nats, averaged over all tokens.",
+        f"Entropy of each head in nats, averaged over the queries. The most concentrated is {low}, "
+        f"the broadest {high}; uniform attention would give {_most(details)}.",
         "A heat map of layers by heads, coloured by entropy.",
     )
-    columns = (
-        Column("Measure", share=1),
-        Column("Layer", share=1),
-        Column("Head", "right"),
-        Column("Value", "decimal"),
-    )
-    rows = tuple(
-        _best_row(measure, name, best[0])
-        for measure, name in measure_names(run).items()
-        if (best := ranked_heads(details.measures, measure))
-    )
-    yield Table(columns, rows, _HEADS, ("The head with the largest value of each measure.",))
 
 
-def _best_row(measure: Measure, name: str, best: RankedHead) -> Row:
-    unit = {"entropy": " nats", "distance": " tokens"}.get(measure, "")
-    title = name if unit else f"attention to {'the ' if ' ' in name else ''}{name}"
-    title = f"{title[:1].upper()}{title[1:]}"
-    return Row.of(title, best.layer.name, str(best.head), f"{best.value:.4f}{unit}")
-
-
-def _layer(attended: RunAttention, pictures: Pictures) -> Figure:
-    layer, chart = attended.layer, heads_chart(attended)
+def _layer(
+    run: ActivationRun, details: AttentionDetails, layer: AttentionLayer, pictures: Pictures
+) -> Figure:
+    chart = heads_chart(RunAttention(run, details.maps[layer], layer))
+    rows = -(-len(chart.captions) // _HEADS_PER_ROW)
+    kinds = details.kinds.get(layer, ())
+    parts = [
+        f"{_heads_text(found)} {_attends(len(found), target)}"
+        for kind, target in targets(run).items()
+        if (found := [one.head for one in kinds if one.kind == kind])
+    ]
+    if broad := [one.head for one in kinds if one.kind == "broad"]:
+        parts.append(f"{_heads_text(broad)} {'is' if len(broad) == 1 else 'are'} broad")
+    seen = _joined(parts)
+    has_distance = details.maps[layer].distances is not None
     return pictures.figure(
         f"heads-{layer.path}-{layer.call}",
-        heads_picture(chart),
-        f"All heads of {layer.name}: rows are queries, columns are keys. H is the entropy in "
-        "nats, d the mean attention distance in tokens.",
+        Picture(chart, height=24 + 128 * rows),
+        f"All heads of {layer.name}, with queries as rows and keys as columns. "
+        + (f"{seen[:1].upper()}{seen[1:]}. " if seen else "")
+        + "H is the entropy in nats"
+        + (", d the mean distance in tokens." if has_distance else "."),
         f"The attention maps of all heads of {layer.name}.",
     )
+
+
+def _heads_text(heads: Sequence[int]) -> str:
+    return f"head{'' if len(heads) == 1 else 's'} {_joined([*map(str, heads)])}"
+
+
+def _attends(count: int, target: str) -> str:
+    return f"{'attends' if count == 1 else 'attend'} mainly to {target}"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Return "a, b and c"."""
+    *others, last = parts or ("",)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
     if details.large is None:
         return
     layer, head = details.large.layer, details.large.head
+    maps, name = details.maps[layer], head_name(layer, head)
+    kind = next(one for one in details.kinds[layer] if one.head == head)
+    seen = (
+        f"attends mainly to {targets(run)[kind.kind]}, which receives {kind.share:.1%} of its "
+        f"attention; uniform attention would give it {kind.uniform:.1%}."
+        if kind.kind != "other"
+        else f"is the most concentrated: its entropy is {kind.share:.0%} of that of uniform "
+        "attention."
+    )
+    keys = max(len(maps.query_tokens), len(maps.key_tokens))
+    side, width = _SMALL if keys <= _FEW_TOKENS else _LARGE
     yield pictures.figure(
         "head",
-        Picture(head_chart(RunAttention(run, details.maps[layer], layer), head), _SIDE, _SIDE),
-        f"Head {head} of {layer.name}: attention of each query (row) to each key (column).",
-        f"The attention map of head {head} of {layer.name}.",
-        0.8,
+        Picture(head_chart(RunAttention(run, maps, layer), head), side, side),
+        f"{name[:1].upper()}{name[1:]} {seen} Rows are queries, columns are keys.",
+        f"The attention map of {name}.",
+        width,
     )
 
 
 def _mask(subject: Subject, run: ActivationRun, padding: Padding) -> Section:
     """Describe the effect of padding, with and without the attention mask."""
     boxes = tuple(
-        TokenBox(shortened(visible(token.text), _TOKEN_LENGTH), f"mask {value}", not value)
+        TokenBox(shortened(visible(token.text), _TOKEN_LENGTH), str(value), not value)
         for token, value in zip(padding.tokens, padding.mask, strict=True)
     )
-    intro = count_text(
-        len(padding.tokens) - padding.count,
-        "Here the sentence was padded by one token, as in a batch with a longer one. ",
-        "Here the sentence was padded by {0} tokens, as in a batch with a longer one. ",
-    )
-    effect = (
-        "With the mask, the vectors of its own tokens are the same as without padding, up to "
-        "rounding. "
-        if padding.is_same
-        else "Even with the mask, the vectors of its own tokens differ from those without padding. "
-    )
     blocks: tuple[Block, ...] = (
-        Paragraph.of(
-            intro,
-            effect,
-            See(_PADDING),
-            " gives the differences; the hidden states of padding positions are not zero.",
-        ),
-        Tokens(boxes),
-        _padding_table(run, padding),
-        *_attention_to_padding(padding),
+        Paragraph(tuple(_padding(run, padding))),
+        *((Tokens(boxes),) if len(boxes) <= _MAX_BOXES else ()),
         *subject.answers("mask"),
     )
     return Section("mask", "Padding and the attention mask", blocks)
 
 
-def _padding_table(run: ActivationRun, padding: Padding) -> Table:
-    names = names_of_states(run)
-    columns = (
-        Column("Hidden state", share=1),
-        Column("|Δ| with mask", "decimal"),
-        Column("|Δ| without mask", "decimal"),
-        Column("Norm, text", "decimal"),
-        Column("Norm, padding", "decimal"),
+def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
+    """Yield sentences on the effect of padding on the vectors of the text."""
+    yield count_text(
+        len(padding.tokens) - padding.count,
+        "For this section, one padding token was appended to the text, as in a batch with a "
+        "longer text; the attention mask is 1 for the text and 0 for the padding. ",
+        "For this section, {0} padding tokens were appended to the text, as in a batch with a "
+        "longer text; the attention mask is 1 for the text and 0 for the padding. ",
     )
-    rows = tuple(
-        Row.of(
-            names[number] if number < len(names) else str(number),
-            difference_text(state.masked),
-            difference_text(state.unmasked),
-            f"{state.norm:.2f}",
-            f"{state.padded_norm:.2f}",
+    masked = max(state.masked for state in padding.states)
+    most = max(padding.states, key=lambda state: state.unmasked)
+    rounding = f" up to rounding (at most {difference_text(masked)})" if masked else ""
+    yield (
+        f"With the mask, the hidden states of the text equal those without padding{rounding}. "
+        if padding.is_same
+        else "Even with the mask, the hidden states of the text differ from those without padding, "
+        f"by up to {difference_text(masked)}. "
+    )
+    names, number = names_of_states(run), padding.states.index(most)
+    where = names[number] if number < len(names) else f"hidden state {number}"
+    shares = [layer.unmasked for layer in padding.attentions]
+    received = (
+        f" padding then receives up to {max(shares):.1%} of a module’s attention." if shares else ""
+    )
+    if most.changes:
+        yield f"Without it, they differ by up to {difference_text(most.unmasked)} ({where})"
+        yield f":{received} " if received and max(shares) else ". "
+    else:
+        yield "Without it, they do not change either"
+        yield (", because no token attends to later positions. " if padding.is_causal else ". ")
+    if leaked := max((layer.masked for layer in padding.attentions), default=0.0):
+        yield f"Even with the mask, padding receives up to {leaked:.1%} of a module’s attention. "
+    last = padding.states[-1]
+    if last.padded_norm > 0:
+        yield (
+            "The hidden states of padding positions are computed as well and are not zero: their "
+            f"mean norm after the last layer is {last.padded_norm:.2f}, that of the text "
+            f"{last.norm:.2f}."
         )
-        for number, state in enumerate(padding.states)
-    )
-    caption = (
-        "How far the vectors of the sentence’s tokens are from those without padding, and mean "
-        "norms.",
-    )
-    return Table(columns, rows, _PADDING, caption)
-
-
-def _attention_to_padding(padding: Padding) -> Iterator[Paragraph]:
-    if not padding.attentions:
-        return
-    masked = max(layer.masked for layer in padding.attentions)
-    unmasked = max(layer.unmasked for layer in padding.attentions)
-    most = f"at most {masked:.2%}" if masked else "none"
-    # With a causal mask, tokens do not attend to later positions such as padding.
-    without = f"up to {unmasked:.2%} does." if unmasked else "none does either."
-    yield Paragraph.of(
-        f"With the mask, {most} of a layer’s attention goes to padding; without it, {without}"
-    )

@@ -1,20 +1,25 @@
 """Chapters on cosine similarity: of the tokens of a run, and of two sentences."""
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.charts.labels import names_of_states
+from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
 from bertviewer.charts.token_charts import similarity_chart
 from bertviewer.core.analysis.sentence_vectors import PooledCosines, UnrelatedCosines
-from bertviewer.core.analysis.similarity import cosine_matrix
+from bertviewer.core.analysis.similarity import Vectors, cosine_matrix
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
 
-_MEANS, _COSINES, _SENTENCES = "table:cosines", "figure:cosines", "table:sentence-cosines"
-_SIDE = 560
+_MEANS, _SENTENCES = "table:cosines", "table:sentence-cosines"
+_SIZE = (480, 480)
 
 
 def similarity(subject: Subject) -> ChapterDraft | None:
@@ -23,6 +28,94 @@ def similarity(subject: Subject) -> ChapterDraft | None:
     if run is None or not run.hidden_states or len(run.tokens) < 2:
         return None
     names, last = names_of_states(run), len(run.hidden_states) - 1
+    states = tuple(_between_tokens(vectors) for vectors in run.hidden_states)
+    intro = (
+        "The cosine of two tokens’ vectors is 1 if they point in the same direction and 0 if they "
+        "are orthogonal. "
+    )
+    found = next((n for n in range(last, -1, -1) if np.isfinite(states[n]).any()), None)
+    if found is None:
+        nothing = "It is not defined here: no two tokens have finite vectors other than zero."
+        words = (Paragraph.of(intro, nothing),)
+        return ChapterDraft(Section("similarity", "Token similarity", words))
+    pictures = Pictures()
+    blocks: list[Block] = [
+        Paragraph.of(intro, *_extremes(run, states[found], names[found]), *_trend(states, names))
+    ]
+    if len(run.tokens) > 2:
+        blocks += _means(states, names) if last else ()
+        blocks.append(
+            pictures.figure(
+                "cosines",
+                Picture(similarity_chart(run, found), *_SIZE),
+                f"Cosine of each pair of tokens in {names[found]}. {_alike(run, states[found])}",
+                "A heat map of tokens by tokens, coloured by cosine.",
+                0.6,
+            )
+        )
+    blocks += subject.answers("similarity")
+    return ChapterDraft(Section("similarity", "Token similarity", tuple(blocks)), pictures)
+
+
+def _between_tokens(vectors: Vectors) -> NDArray[np.float64]:
+    """Return the cosines [S, S] of distinct tokens; others, and each pair's second, are NaN."""
+    cosines = cosine_matrix(vectors)
+    cosines[np.tril_indices(len(cosines))] = np.nan
+    return cosines
+
+
+def _extremes(run: ActivationRun, cosines: NDArray[np.float64], name: str) -> Iterator[str]:
+    """Yield the most and the least similar tokens of a hidden state."""
+    count = int(np.isfinite(cosines).sum())
+    high, low = (end(cosines) for end in (np.nanmax, np.nanmin))
+    one, other = _pair(run, cosines, high)
+    if count == 1:
+        yield f"In {name}, {one} and {other} have a cosine of {cosine_text(high)}. "
+        return
+    yield (
+        f"In {name}, the most similar pair of distinct tokens is {one} and {other}, with a cosine "
+        f"of {cosine_text(high)}; "
+    )
+    one, other = _pair(run, cosines, low)
+    yield f"the least similar is {one} and {other}, with {cosine_text(low)}. "
+
+
+def _token(run: ActivationRun, token: int) -> str:
+    """Return a token with its position: “bank” (2)."""
+    return f"“{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))}” ({token})"
+
+
+def _pair(run: ActivationRun, cosines: NDArray[np.float64], value: float) -> tuple[str, str]:
+    first, second = np.argwhere(cosines == value)[0].tolist()
+    return _token(run, first), _token(run, second)
+
+
+def _trend(states: Sequence[NDArray[np.float64]], names: Sequence[str]) -> Iterator[str | See]:
+    """Yield how the mean cosine develops over the hidden states."""
+    known = [(name, _mean(state)) for name, state in zip(names, states, strict=True)]
+    means = [(name, mean) for name, mean in known if mean is not None]
+    if len(means) < 2:
+        return
+    (start, first), (end, last) = means[0], means[-1]
+    steps = [after - before for (_, before), (_, after) in pairwise(means)]
+    verb = "rises" if last > first else "falls"
+    is_steady = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    most = max(means, key=lambda one: one[1])
+    yield f"The mean over all pairs {verb} from {cosine_text(first)} ({start}) "
+    yield f"to {cosine_text(last)} ({end})"
+    if is_steady:
+        yield ", in every layer" if len(steps) > 1 else ""
+    else:
+        yield f", but not in every layer; it is highest in {most[0]} ({cosine_text(most[1])})"
+    yield from (("; ", See(_MEANS), " lists all layers.") if len(states[0]) > 2 else (".",))
+
+
+def _mean(cosines: NDArray[np.float64]) -> float | None:
+    finite = cosines[np.isfinite(cosines)]
+    return float(finite.mean()) if finite.size else None
+
+
+def _means(states: Sequence[NDArray[np.float64]], names: Sequence[str]) -> Iterator[Table]:
     columns = (
         Column("Hidden state", share=1),
         Column("Mean", "decimal"),
@@ -30,38 +123,25 @@ def similarity(subject: Subject) -> ChapterDraft | None:
         Column("Maximum", "decimal"),
     )
     rows = []
-    for state, vectors in enumerate(run.hidden_states):
-        cosines = _between_tokens(cosine_matrix(vectors))
-        figures = (np.nan,) * 3
-        if cosines.size:
-            figures = (cosines.mean(), cosines.min(), cosines.max())
-        rows.append(Row.of(names[state], *(cosine_text(float(f)) for f in figures)))
-    pictures = Pictures()
-    blocks: tuple[Block, ...] = (
-        Paragraph.of(
-            "The cosine of two tokens’ vectors is 1 if they point in the same direction. ",
-            See(_MEANS),
-            " summarises it over all pairs of distinct tokens; ",
-            See(_COSINES),
-            f" shows all pairs in {names[last]}.",
-        ),
-        Table(columns, tuple(rows), _MEANS, ("The cosines between distinct tokens.",)),
-        pictures.figure(
-            "cosines",
-            Picture(similarity_chart(run, last), _SIDE, _SIDE),
-            f"The cosine of each pair of tokens in {names[last]}.",
-            "A heat map of tokens by tokens, coloured by cosine.",
-            0.75,
-        ),
-        *subject.answers("similarity"),
+    for name, cosines in zip(names, states, strict=True):
+        finite = cosines[np.isfinite(cosines)]
+        figures = (finite.mean(), finite.min(), finite.max()) if finite.size else (None,) * 3
+        rows.append(Row.of(name, *map(cosine_text, figures)))
+    yield Table(columns, tuple(rows), _MEANS, ("Cosines of all pairs of distinct tokens.",))
+
+
+def _alike(run: ActivationRun, cosines: NDArray[np.float64]) -> str:
+    """Return which token is most similar to all others, and which least."""
+    both = np.where(np.isnan(cosines), cosines.T, cosines)
+    means = np.array(
+        [row[np.isfinite(row)].mean() if np.isfinite(row).any() else np.nan for row in both]
     )
-    return ChapterDraft(Section("similarity", "Token similarity", blocks), pictures)
-
-
-def _between_tokens(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the finite cosines of distinct tokens."""
-    values: NDArray[np.float64] = cosines[~np.eye(len(cosines), dtype=bool)]
-    return values[np.isfinite(values)]
+    high, low = int(np.nanargmax(means)), int(np.nanargmin(means))
+    return (
+        f"{_token(run, high)} is most similar to the other tokens (mean "
+        f"{cosine_text(float(means[high]))}), {_token(run, low)} least "
+        f"({cosine_text(float(means[low]))})."
+    )
 
 
 def vectors(subject: Subject) -> ChapterDraft | None:

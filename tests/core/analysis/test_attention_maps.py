@@ -13,6 +13,7 @@ from bertviewer.core.analysis.attention_maps import (
     HeadMeasures,
     head_distances,
     head_entropies,
+    head_kinds,
     head_measures,
     masked_by_pattern,
     mean_of_heads,
@@ -20,6 +21,7 @@ from bertviewer.core.analysis.attention_maps import (
     most_attending,
     ranked_heads,
     received_attention,
+    uniform_attention,
     without_tokens,
 )
 from tests.core.analysis.runs import run_of, tokens_of
@@ -101,6 +103,44 @@ def test_cross_attention_has_no_distances_and_neighbours() -> None:
     found = head_measures(maps_of(values, (4, 5), (0, 1, 2, 3)), run_of(tokens_of(*TEXTS)))
     assert set(found) == {"entropy", "cls", "sep"}
     assert found["sep"] == pytest.approx(values[:, :, 3].mean(1))
+
+
+def kinds_of(values: Floats, texts: tuple[str, ...], masked: Mask | None = None) -> list[str]:
+    maps, run = maps_of(values, masked=masked), run_of(tokens_of(*texts))
+    uniform = head_measures(uniform_attention(maps), run)
+    return [one.kind for one in head_kinds(head_measures(maps, run), uniform)]
+
+
+def test_kinds_of_heads() -> None:
+    size = len(TEXTS)
+    evenly = np.full((size, size), 1 / size)
+    diagonals = [np.roll(np.eye(size), offset, axis=1) for offset in (-1, 1, 0)]
+    ends = np.zeros((size, size))
+    ends[:, [0, 3]] = 0.5
+    # Half of the attention is at the first of the others: neither is it broad.
+    content = evenly * 0.4
+    content[:, 1] += 0.6
+    unknown = np.full((size, size), np.nan)
+    values = np.array([*diagonals, ends, evenly, content, unknown], dtype=np.float32)
+    expected = ["previous", "next", "same", "special", "broad", "other"]
+    assert kinds_of(values, TEXTS) == expected
+    # 3 of 4 tokens are special, so that their share says nothing.
+    few = ("[CLS]", "a", "[SEP]", "[SEP]")
+    assert kinds_of(np.full((1, 4, 4), 0.25, np.float32), few) == ["broad"]
+    # A single key has all of the attention.
+    assert kinds_of(np.ones((2, 1, 1), np.float32), ("a",)) == []
+
+
+def test_uniform_attention_is_what_the_mask_leaves() -> None:
+    masked = later_keys(1, 10)
+    values = uniform_attention(maps_of(probabilities(0, 1, 10, 10, masked), masked=masked))
+    assert values.probabilities[0, 4] == pytest.approx([0.2] * 5 + [0.0] * 5)
+    assert values.entropies[0] == pytest.approx(sum(log(n) for n in range(1, 11)) / 10, rel=1e-6)
+    texts = tuple("abcdefghij")
+    assert kinds_of(values.probabilities, texts, masked) == ["broad"]
+    sink = np.zeros((1, 10, 10), dtype=np.float32)
+    sink[:, :, 0] = 1
+    assert kinds_of(sink, texts, masked) == ["first"]
 
 
 def test_rows_with_nan_are_left_out() -> None:

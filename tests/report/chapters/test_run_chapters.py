@@ -76,7 +76,7 @@ def test_a_decoder_has_no_segments_and_does_not_attend_to_padding() -> None:
     (tokens,) = each(drafted(sentence, subject), Tokens)
     assert all("·" not in box.under for box in tokens.tokens)
     (padded,) = drafted(attention, subject).sections
-    assert "without it, none does either" in "".join(map(words, padded.blocks))
+    assert "Without it, they do not change either, because no token attends" in words(padded)
 
 
 def test_statistics_of_every_layer(demo: Subject, run: ActivationRun) -> None:
@@ -153,17 +153,13 @@ def test_attention_of_chosen_layers(demo: Subject, demo_model: LoadedModel) -> N
         return [figure.picture for figure in each(drafted(attention, subject), Figure)]
 
     first, last = "heads-encoder.layer.0.attention.self-0", "heads-encoder.layer.5.attention.self-0"
-    assert shown(demo) == ["entropy", first, last, "head"]
+    # By default the layer of the head that is shown large.
+    assert shown(demo) == ["entropy", first, "head"]
     context = RunContext(demo_model, recorded(demo_model, Sentence(TEXT)), no_progress)
     details = analyse_layers(demo.details, context, (5,))
     chosen = replace(demo, details=details)
     assert shown(chosen) == ["entropy", last, "head"]
     assert [excerpt.title for excerpt in details.excerpts] == ["the embeddings", "layer 5"]
-    best = rows(table(drafted(attention, demo), "heads"))
-    assert best == rows(table(drafted(attention, chosen), "heads"))
-    measures = ["Entropy", "Distance", "Attention to the previous token"]
-    assert [row[0] for row in best][:3] == measures
-    assert all(float(row[3].split()[0]) > 0 for row in best)
     # The maps of all layers of a large model would take hundreds of megabytes.
     assert details.attention is not None
     assert details.attention.large is not None
@@ -172,14 +168,53 @@ def test_attention_of_chosen_layers(demo: Subject, demo_model: LoadedModel) -> N
     assert {layer.number for layer in details.attention.maps} == {0, 5, large}
 
 
+def test_heads_are_counted_by_what_they_attend_to(demo: Subject) -> None:
+    section = drafted(attention, demo)
+    found = demo.details.attention
+    assert found is not None
+    assert found.large is not None
+    assert (found.large.layer.number, found.large.head) == (0, 2)
+    share = found.measures[found.large.layer]["previous"][2]
+    heads = [one for each in found.kinds.values() for one in each]
+    assert len(heads) == 72
+    count = sum(one.kind == "special" for one in heads)
+    assert f"{count} to [CLS] and [SEP]" in words(section)
+    caption = next(one for one in each(section, Figure) if one.picture == "head").caption
+    assert f"previous token, which receives {share:.1%}" in words(caption)
+
+
+def test_uniform_attention_has_no_maps() -> None:
+    model = small_model("bert", vocab_size=200)
+    subject = subject_of(model, Sentence("the cat sat on the mat"), random=True)
+    section = drafted(attention, subject)
+    assert not [*each(section, Figure)]
+    assert "all heads attend nearly uniformly" in words(section)
+    alone = drafted(attention, subject_of(small_model("gpt2"), Sentence("a"), random=True))
+    assert "Every query has a single key" in words(alone)
+
+
 def test_cosines_of_distinct_tokens(demo: Subject, run: ActivationRun) -> None:
-    found = rows(table(drafted(similarity, demo), "cosines"))
+    section = drafted(similarity, demo)
+    found = rows(table(section, "cosines"))
     assert len(found) == 7
     state = run.hidden_states[-1].astype(float)
     unit = state / np.linalg.norm(state, axis=1, keepdims=True)
-    cosines = (unit @ unit.T)[~np.eye(len(unit), dtype=bool)]
+    matrix = unit @ unit.T
+    cosines = matrix[~np.eye(len(unit), dtype=bool)]
     expected = (cosines.mean(), cosines.min(), cosines.max())
     assert [*map(number, found[-1][1:])] == pytest.approx(expected, abs=1e-4)
+    first, second = np.argwhere(np.triu(matrix, 1) == np.triu(matrix, 1).max())[0]
+    texts = [token.text for token in run.tokens]
+    pair = f"“{texts[first]}” ({first}) and “{texts[second]}” ({second})"
+    assert f"the most similar pair of distinct tokens is {pair}" in words(section)
+    # Two tokens have one cosine for each state.
+    two = replace(run, tokens=run.tokens[:2], hidden_states=tuple(s[:2] for s in run.hidden_states))
+    section = drafted(similarity, replace(demo, run=two))
+    assert not [*each(section, Table), *each(section, Figure)]
+    assert f"have a cosine of {matrix[0, 1]:.4f}" in words(section)
+    nothing = replace(run, hidden_states=(np.zeros_like(run.hidden_states[0]),))
+    section = drafted(similarity, replace(demo, run=nothing))
+    assert "It is not defined here" in words(section)
 
 
 def test_predictions_at_a_mask_and_after_each_layer(masked: Subject) -> None:
