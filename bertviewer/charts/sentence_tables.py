@@ -36,9 +36,10 @@ def sentence_table(compared: SentenceComparison) -> DataTable:
         last, others = each.last, each.last_unrelated
         values = (None,) * 3 if others is None else (others.mean, others.low, others.high)
         # A cosine above those of all unrelated sentences is meaningful.
-        is_above = others is not None and last is not None and last > others.high
         name = each.label if each.pooling == "cls" else translate("charts", each.label)
-        pair = replace(number_cell(last, _DIGITS), is_bold=is_above)
+        if each.is_own:
+            name = translate("charts", "{0} (this model’s own)").format(name)
+        pair = replace(number_cell(last, _DIGITS), is_bold=each.is_above_unrelated)
         rows.append((text_cell(name), pair, *(number_cell(value, _DIGITS) for value in values)))
     return DataTable(columns, tuple(rows))
 

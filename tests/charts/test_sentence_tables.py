@@ -23,7 +23,7 @@ COMPARED = SentenceComparison(
     "two",
     (
         PooledCosines("cls", "<s>", (0.9, 0.8), (UNRELATED, UNRELATED)),
-        PooledCosines("mean", "mean of all tokens", (0.9, 0.7), (UNRELATED, UNRELATED)),
+        PooledCosines("mean", "mean of all tokens", (0.9, 0.7), (UNRELATED, UNRELATED), True),
         PooledCosines("pooled", "pooled", (None,), (None,)),
     ),
     tuple("abcdefghijkl"),

@@ -3,10 +3,11 @@
 - cls: the vector of the token before the text, such as "[CLS]" (Devlin et al. 2019);
 - pooled: the output of the model's pooler;
 - mean: the mean over all unmasked tokens, special ones too (Reimers & Gurevych 2019, section 3);
-- last: the last token's vector in a decoder, where no other token has seen the whole text.
+- last: the last token's vector in a decoder, where no other token has seen the whole text;
+- own: what the model's folder specifies (``SentencePooling``), from the last hidden state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, get_args
 
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from bertviewer.core.analysis.similarity import Cosines, cosines
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.schema.sentence_pooling import PoolingMode, SentencePooling
 
-Pooling = Literal["cls", "pooled", "mean", "last"]
+Pooling = Literal["cls", "pooled", "mean", "last", "own"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 Vectors = Sequence[NDArray[np.floating[Any]]]
@@ -39,6 +41,7 @@ class PooledCosines(Struct, frozen=True):
     Attributes:
         pooling: the method.
         label: its name, with the family's own token: "[CLS]".
+        is_own: whether the model's folder specifies it.
         cosines: in each hidden state, or the only one if pooled; ``None`` if undefined.
         unrelated: the cosines of unrelated sentences, in the same states.
     """
@@ -47,6 +50,7 @@ class PooledCosines(Struct, frozen=True):
     label: str
     cosines: Cosines
     unrelated: tuple[UnrelatedCosines | None, ...]
+    is_own: bool = False
 
     @property
     def last(self) -> float | None:
@@ -57,6 +61,12 @@ class PooledCosines(Struct, frozen=True):
     def last_unrelated(self) -> UnrelatedCosines | None:
         """The cosines of unrelated sentences in the last hidden state."""
         return self.unrelated[-1]
+
+    @property
+    def is_above_unrelated(self) -> bool:
+        """Whether the cosine is higher than those of all unrelated sentences."""
+        others = self.last_unrelated
+        return others is not None and self.last is not None and self.last > others.high
 
 
 class SentenceComparison(Struct, frozen=True):
@@ -91,7 +101,53 @@ def sentence_vectors(run: ActivationRun, is_causal: bool = False) -> dict[Poolin
         found["mean"] = [state[rows].mean(axis=0, dtype=np.float64) for state in run.hidden_states]
         if is_causal:
             found["last"] = [state[rows[-1]] for state in run.hidden_states]
+    own = run.source.sentence_pooling
+    # One that is usual is not computed twice; see ``own_usual_pooling``.
+    if rows and own is not None and own_usual_pooling(own, found) is None:
+        found["own"] = [own_vector(own, run.hidden_states[-1][rows])]
     return found
+
+
+def own_usual_pooling(own: SentencePooling, usual: Collection[Pooling]) -> Pooling | None:
+    """Return which of a sentence's usual vectors is the model's own, ``None`` if it is another.
+
+    A normalization does not change cosines.
+    """
+    names: Mapping[tuple[str, ...], Pooling] = {
+        ("cls",): "cls",
+        ("mean",): "mean",
+        ("lasttoken",): "last",
+    }
+    name = names.get(own.modes)
+    return name if name in usual else None
+
+
+def own_vector(own: SentencePooling, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Return the vector that a model's own pooling makes of its tokens' vectors [S, D]."""
+    exact = vectors.astype(np.float64)
+    weights = np.arange(1, len(exact) + 1)
+    pooled: Mapping[PoolingMode, Callable[[], NDArray[np.float64]]] = {
+        "cls": lambda: exact[0],
+        "max": lambda: exact.max(axis=0),
+        "mean": lambda: exact.mean(axis=0),
+        "mean_sqrt_len": lambda: exact.sum(axis=0) / np.sqrt(len(exact)),
+        "weightedmean": lambda: weights @ exact / weights.sum(),
+        "lasttoken": lambda: exact[-1],
+    }
+    return np.concatenate([pooled[mode]() for mode in own.modes])
+
+
+def pooling_label(own: SentencePooling) -> str:
+    """Return the name of a model's own pooling: "mean of all tokens"."""
+    names: Mapping[PoolingMode, str] = {
+        "cls": "first token",
+        "max": "maximum over all tokens",
+        "mean": "mean of all tokens",
+        "mean_sqrt_len": "sum of all tokens divided by √length",
+        "weightedmean": "mean of all tokens weighted by position",
+        "lasttoken": "last token",
+    }
+    return ", ".join(names[mode] for mode in own.modes)
 
 
 def start_label(run: ActivationRun) -> str:
@@ -104,6 +160,7 @@ def compare_vectors(
     second: Mapping[Pooling, Vectors],
     unrelated: Sequence[Mapping[Pooling, Vectors]],
     start: str,
+    own: SentencePooling | None = None,
 ) -> tuple[PooledCosines, ...]:
     """Compare two sentences by each pooling method that both have.
 
@@ -112,8 +169,12 @@ def compare_vectors(
         second: those of the other.
         unrelated: those of sentences unrelated to each other.
         start: the text of the token before a text.
+        own: the pooling that the model's folder specifies.
     """
     labels = {"cls": start, "pooled": "pooled", "mean": "mean of all tokens", "last": "last token"}
+    usual = None if own is None else own_usual_pooling(own, first)
+    if own is not None:
+        labels["own"] = pooling_label(own)
     found = []
     for pooling in POOLINGS:
         if pooling not in first or pooling not in second:
@@ -126,6 +187,7 @@ def compare_vectors(
                 labels[pooling],
                 cosines(np.stack(first[pooling]), np.stack(second[pooling])),
                 tuple(_summary([vectors[state] for vectors in others]) for state in states),
+                pooling in ("own", usual),
             )
         )
     return tuple(found)

@@ -29,7 +29,7 @@ from bertviewer.core.sources.configuration import (
     read_configuration,
     removed_settings,
 )
-from bertviewer.core.sources.model_folder import notices_of
+from bertviewer.core.sources.model_folder import notices_of, sentence_pooling_of
 from bertviewer.core.sources.model_source import AUTO, BASE, ModelSource, find_task
 from bertviewer.core.util import libraries
 from bertviewer.core.util.errors import UnknownTypeError
@@ -51,7 +51,8 @@ def open_model(
         Cancelled: by ``progress``.
     """
     remote = None
-    source = replace(source, untied=(), notices=())  # it may have been opened before
+    # It may have been opened before.
+    source = replace(source, untied=(), notices=(), sentence_pooling=None)
     if source.kind == "hub":
         from bertviewer.core.hub.opening import open_hub
 
@@ -59,6 +60,8 @@ def open_model(
         source = remote.source
     if source.kind in ("folder", "pickle", "weights") and source.path.is_dir():
         source = replace(source, notices=notices_of(source.path))
+    if source.kind in ("folder", "pickle", "weights", "demo", "hub"):
+        source = replace(source, sentence_pooling=sentence_pooling_of(source.folder))
     progress(0, 3, "Reading the configuration")
     data: dict[str, Any] | None
     if source.kind == "runs":

@@ -98,7 +98,7 @@ def compare_sentences(
             is_causal_model = _is_causal(model, cache, part)
         found.append(sentence_vectors(run, is_causal_model))
         start = start or start_label(run)
-    poolings = compare_vectors(found[0], found[1], found[2:], start)
+    poolings = compare_vectors(found[0], found[1], found[2:], start, run.source.sentence_pooling)
     if not poolings:
         raise UserError("this model returns no hidden states of the same size to compare")
     return SentenceComparison(first, second, poolings, unrelated)

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from bertviewer.core.checkpoints.quantization import Quantization
+from bertviewer.core.schema.sentence_pooling import SentencePooling
 from bertviewer.core.util.serialization import Document
 
 Weights = Literal["none", "pretrained", "random"]
@@ -29,11 +30,12 @@ class SourceInfo(Document, frozen=True):
             heads. They are shown next to all values.
         quantization: how the weights are stored, ``None`` if as plain numbers.
         quantized_tensors: the tensors that are stored quantized.
+        sentence_pooling: how the model makes a sentence's vector, ``None`` if unknown.
     """
 
     JSON = (
         "kind name task weights random_tensors quantization quantized_tensors?quantized_tensors "
-        "offloaded?offloaded notices?notices"
+        "offloaded?offloaded notices?notices sentence_pooling?sentence_pooling"
     )
 
     kind: str
@@ -45,6 +47,7 @@ class SourceInfo(Document, frozen=True):
     notices: tuple[str, ...] = ()
     quantization: Quantization | None = None
     quantized_tensors: tuple[str, ...] = ()
+    sentence_pooling: SentencePooling | None = None
 
     def random_outside(self, *names: str) -> tuple[str, ...]:
         """Return the random tensors that are in no module with one of these names."""

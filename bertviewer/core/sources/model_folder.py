@@ -1,9 +1,9 @@
 """Model folders: where the model is, which files are not read, and the licence."""
 
-import itertools
 import os
 import re
 from collections.abc import Iterable
+from itertools import chain, compress, islice
 from os.path import lexists
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,7 @@ from bertviewer.core.checkpoints.finding import (
     pickle_in,
     weights_in,
 )
+from bertviewer.core.schema.sentence_pooling import POOLING_MODES, SentencePooling
 from bertviewer.core.sources.model_source import CONFIG, ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import read_small_file, sha256_of
@@ -30,7 +31,9 @@ MAX_ENTRIES = 2_000  # of a folder that are listed
 MAX_FOLDERS = 50  # in a folder that are listed
 MAX_NAMED = 5  # names in a message
 DEMO_LICENCE = "Apache 2.0 (authors); the package that distributes it says MIT"
-_MODULES = "modules.json"
+_MODULES, _PROMPTS = "modules.json", "config_sentence_transformers.json"
+_LIBRARY = "sentence_transformers."
+"""The package of modules whose computation is known."""
 _TRANSFORMER = "0_Transformer"
 _LICENCE = re.compile(r"^license:\s*[\"']?([\w.+-]{1,60})[\"']?\s*$", re.MULTILINE)
 _BASE_MODEL = re.compile(r"^base_model:\s*(?:-\s*)?[\"']?([\w./-]{1,200})[\"']?\s*$", re.MULTILINE)
@@ -76,6 +79,45 @@ class _Module(Struct, frozen=True):
     type: str = ""
     path: str = ""
 
+    @property
+    def name(self) -> str:
+        """The name of its class."""
+        return self.type.rpartition(".")[2]
+
+
+class _Pooling(Struct, frozen=True):
+    """``config.json`` of a pooling module; old versions have a flag for each mode."""
+
+    pooling_mode: str | list[str] | None = None
+    pooling_mode_cls_token: bool = False
+    pooling_mode_max_tokens: bool = False
+    pooling_mode_mean_tokens: bool = True
+    pooling_mode_mean_sqrt_len_tokens: bool = False
+    pooling_mode_weightedmean_tokens: bool = False
+    pooling_mode_lasttoken: bool = False
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes, in the order of ``POOLING_MODES`` if they are flags."""
+        if self.pooling_mode is not None:
+            named = [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
+            return tuple(mode.lower().removesuffix("_tokens") for mode in named)
+        flags = (
+            self.pooling_mode_cls_token,
+            self.pooling_mode_max_tokens,
+            self.pooling_mode_mean_tokens,
+            self.pooling_mode_mean_sqrt_len_tokens,
+            self.pooling_mode_weightedmean_tokens,
+            self.pooling_mode_lasttoken,
+        )
+        return tuple(compress(POOLING_MODES, flags))
+
+
+class _Prompts(Struct, frozen=True):
+    """``config_sentence_transformers.json``."""
+
+    default_prompt_name: str | None = None
+
 
 class _Adapter(Struct, frozen=True):
     """``adapter_config.json``, which PEFT writes."""
@@ -120,9 +162,9 @@ def unread_weights_advice(folder: Path) -> str:
             "write the weights with 'python zero_to_fp32.py . weights' and open that folder"
         )
     # Exports are often in a subfolder such as onnx.
-    folders = itertools.islice(filter(lambda name: _is_listable(folder / name), names), MAX_FOLDERS)
+    folders = islice(filter(lambda name: _is_listable(folder / name), names), MAX_FOLDERS)
     inner = (f"{name}/{one}" for name in folders for one in _names(folder / name))
-    return next(filter(None, map(unsupported_advice, itertools.chain(names, inner))), "")
+    return next(filter(None, map(unsupported_advice, chain(names, inner))), "")
 
 
 def _is_listable(path: Path) -> bool:
@@ -154,12 +196,42 @@ def notices_of(folder: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _other_modules(folder: Path) -> list[str]:
-    """Return the classes of the modules that sentence-transformers adds after the transformer."""
+def sentence_pooling_of(folder: Path) -> SentencePooling | None:
+    """Return how the sentence-transformers model in a folder makes a sentence's vector.
+
+    ``None`` if it has other modules than the transformer, one pooling and a normalization, or a
+    default prompt: then its vector is not a pooling of the sentence's own tokens.
+    """
+    root = _root_of(folder)
+    modules = [] if root is None else _modules(root)[1:]
+    if root is None or not all(one.type.startswith(_LIBRARY) for one in modules):
+        return None
+    pooling, *others = modules or [_Module()]
+    if pooling.name != "Pooling" or not is_plain_name(pooling.path):
+        return None
+    if not {one.name for one in others} <= {"Normalize"}:
+        return None
+    prompts = _json(root / _PROMPTS, _Prompts)
+    config = _json(root / pooling.path / CONFIG, _Pooling)
+    if config is None or (prompts is not None and prompts.default_prompt_name is not None):
+        return None
+    known = tuple(mode for mode in POOLING_MODES if mode in config.modes)
+    is_known = bool(known) and len(known) == len(config.modes)
+    return SentencePooling(known, bool(others)) if is_known else None
+
+
+def _root_of(folder: Path) -> Path | None:
+    """Return the folder of ``modules.json`` with the transformer in ``folder``, if there is one."""
     root = next((it for it in (folder, folder.parent) if lexists(it / _MODULES)), None)
     if root is None or (root / _transformer_of(root, "")).resolve() != folder.resolve():
-        return []
-    names = [module.type.rpartition(".")[2] for module in _modules(root)]
+        return None
+    return root
+
+
+def _other_modules(folder: Path) -> list[str]:
+    """Return the classes of the modules that sentence-transformers adds after the transformer."""
+    root = _root_of(folder)
+    names = [] if root is None else [module.name for module in _modules(root)]
     return [name for name in names if name and name not in _WITHOUT_WEIGHTS]
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.checkpoints.finding import has_checkpoint
 from bertviewer.core.checkpoints.load_report import LoadReport
+from bertviewer.core.schema.sentence_pooling import SentencePooling
 from bertviewer.core.schema.source_info import SourceInfo
 from bertviewer.core.util.errors import UserError
 
@@ -134,6 +135,7 @@ class ModelSource(Struct, frozen=True):
         untied: parameters that the model class ties to another one, but which have other values
             in the checkpoint; known when the model is open.
         notices: warnings that apply to all figures of the model; known when it is open.
+        sentence_pooling: how the model makes a sentence's vector; known when it is open.
     """
 
     kind: Kind
@@ -144,12 +146,19 @@ class ModelSource(Struct, frozen=True):
     offload: bool = False
     untied: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    sentence_pooling: SentencePooling | None = None
 
     def is_same_model(self, other: "ModelSource | None") -> bool:
         """Tell whether another source is the same model, with any head."""
         if other is None:
             return False
-        found = replace(other, task=self.task, untied=self.untied, notices=self.notices)
+        found = replace(
+            other,
+            task=self.task,
+            untied=self.untied,
+            notices=self.notices,
+            sentence_pooling=self.sentence_pooling,
+        )
         return found == self
 
     @property
@@ -190,4 +199,5 @@ class ModelSource(Struct, frozen=True):
             random_tensors=() if report is None else report.missing,
             offloaded=self.offload and report is not None,
             notices=self.notices,
+            sentence_pooling=self.sentence_pooling,
         )

@@ -8,12 +8,27 @@ from numpy.typing import NDArray
 
 from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
 from bertviewer.charts.token_charts import similarity_chart
-from bertviewer.core.analysis.sentence_vectors import PooledCosines, UnrelatedCosines
+from bertviewer.core.analysis.sentence_vectors import (
+    PooledCosines,
+    SentenceComparison,
+    UnrelatedCosines,
+    pooling_label,
+)
 from bertviewer.core.analysis.similarity import Vectors, cosine_matrix
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import isolated
-from bertviewer.report.blocks import Block, Break, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.blocks import (
+    Block,
+    Break,
+    Column,
+    Muted,
+    Paragraph,
+    Row,
+    Section,
+    See,
+    Table,
+    Text,
+)
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
@@ -98,16 +113,21 @@ def _trend(states: Sequence[NDArray[np.float64]], names: Sequence[str]) -> Itera
         return
     (start, first), (end, last) = means[0], means[-1]
     steps = [after - before for (_, before), (_, after) in pairwise(means)]
-    verb = "rises" if last > first else "falls"
-    is_steady = all(step > 0 for step in steps) or all(step < 0 for step in steps)
-    most = max(means, key=lambda one: one[1])
-    yield f"The mean over all pairs {verb} from {cosine_text(first)} ({start}) "
-    yield f"to {cosine_text(last)} ({end})"
-    if is_steady:
+    yield f"The mean over all pairs {'rises' if last > first else 'falls'} from "
+    yield f"{cosine_text(first)} ({start}) to {cosine_text(last)} ({end})"
+    if all(step > 0 for step in steps) or all(step < 0 for step in steps):
         yield ", in every layer" if len(steps) > 1 else ""
     else:
-        yield f", but not in every layer; it is highest in {most[0]} ({cosine_text(most[1])})"
+        yield ", but not in every layer"
+        ends = {"highest": max(means, key=_value), "lowest": min(means, key=_value)}
+        for word, (name, mean) in ends.items():
+            if name not in (start, end):
+                yield f"; it is {word} in {name} ({cosine_text(mean)})"
     yield from (("; ", See(_MEANS), " lists all layers.") if len(states[0]) > 2 else (".",))
+
+
+def _value(named: tuple[str, float]) -> float:
+    return named[1]
 
 
 def _mean(cosines: NDArray[np.float64]) -> float | None:
@@ -152,31 +172,74 @@ def vectors(subject: Subject) -> ChapterDraft | None:
     columns = (
         Column("Vector", share=1),
         Column("Cosine", "decimal"),
-        Column("Unrelated, mean", "decimal"),
-        Column("Minimum", "decimal"),
-        Column("Maximum", "decimal"),
+        Column("Unrelated: mean", "decimal"),
+        Column("minimum", "decimal"),
+        Column("maximum", "decimal"),
     )
-    blocks: tuple[Block, ...] = (
+    blocks: list[Block] = [
         Paragraph.of(found.first, Break(), found.second, look="quote"),
-        Paragraph.of(
-            "Each sentence is run on its own and reduced to one vector in several common ways. ",
-            See(_SENTENCES),
-            " compares the cosine of the two with those of ",
-            count_text(len(found.unrelated), "1 unrelated sentence", "{0} unrelated sentences"),
-            ": a cosine no higher than theirs is not evidence of similarity.",
-        ),
-        Table(
-            columns,
-            tuple(map(_pooling_row, found.poolings)),
-            _SENTENCES,
-            ("The cosine of the two sentences and of unrelated ones in the last hidden state.",),
-        ),
-        *subject.answers("sentence vectors"),
+        Paragraph.of(*_own(subject), *_finding(found)),
+    ]
+    if len(found.poolings) > 1:
+        rows = tuple(map(_pooling_row, found.poolings))
+        caption = "Cosines of the two sentences and of unrelated ones, by pooling."
+        blocks.append(Table(columns, rows, _SENTENCES, (caption,)))
+    blocks += subject.answers("sentence vectors")
+    return ChapterDraft(Section("vectors", "Sentence vectors", tuple(blocks)))
+
+
+def _own(subject: Subject) -> Iterator[str]:
+    """Yield how the sentences become vectors."""
+    yield (
+        "Each sentence was run alone, and the vectors of its tokens in the last hidden state were "
+        "reduced to one vector. "
     )
-    return ChapterDraft(Section("vectors", "Sentence vectors", blocks))
+    own = None if subject.run is None else subject.run.source.sentence_pooling
+    if own is not None:
+        scaled = ", scaled to length 1, which changes no cosine" if own.is_normalized else ""
+        yield (
+            "The model’s own files for sentence-transformers specify this pooling: "
+            f"{pooling_label(own)}{scaled}. "
+        )
+
+
+def _finding(found: SentenceComparison) -> Iterator[str | See]:
+    """Yield whether the two sentences are more similar than unrelated ones."""
+    count = len(found.unrelated)
+    pairs = f"the {count * (count - 1) // 2} pairs of {count} unrelated sentences"
+    known = [one for one in found.poolings if one.last is not None]
+    shown = next((one for one in known if one.is_own), known[0] if len(known) == 1 else None)
+    if shown is not None:
+        yield f"By {'this vector' if shown.is_own else f'the {shown.label}'}, "
+        yield f"the cosine of the two sentences is {cosine_text(shown.last)}"
+        if shown.last_unrelated is not None:
+            high = cosine_text(shown.last_unrelated.high)
+            yield (
+                f", higher than those of {pairs} (at most {high}): the model represents them as "
+                "similar. "
+                if shown.is_above_unrelated
+                else f", not higher than those of {pairs} (up to {high}), so it is no evidence of "
+                "similarity. "
+            )
+        else:
+            yield ". "
+    else:
+        above = [one.label for one in known if one.is_above_unrelated]
+        yield f"Their cosine is evidence of similarity only if it exceeds those of {pairs}"
+        yield f"; here it does by {_and(above)}. " if above else ", which it does not here. "
+    if len(found.poolings) > 1:
+        yield from (See(_SENTENCES), " compares the poolings.")
+
+
+def _and(parts: Sequence[str]) -> str:
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _pooling_row(found: PooledCosines) -> Row:
     unrelated = found.last_unrelated or UnrelatedCosines(*(float("nan"),) * 3)
     figures = (found.last, unrelated.mean, unrelated.low, unrelated.high)
-    return Row.of(found.label, *map(cosine_text, figures))
+    label: Text = (
+        (f"{found.label} ", Muted("(this model’s own)")) if found.is_own else (found.label,)
+    )
+    return Row.of(label, *map(cosine_text, figures))

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison, sentence_vectors
 from bertviewer.core.building.backend import transformers
@@ -19,6 +20,7 @@ from bertviewer.core.runs.sentence_comparison import (
     unrelated_to,
 )
 from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.schema.sentence_pooling import POOLING_MODES, SentencePooling
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.presets import demo_folder
 from tests.core.analysis.runs import plain_cosine
@@ -118,3 +120,26 @@ def test_unrelated_sentences_have_the_script_of_the_text() -> None:
     assert unrelated_to("河边的银行关门了。") is CHINESE
     assert unrelated_to("!") is ENGLISH
     assert len(ENGLISH) == len(CHINESE) == 12
+
+
+def test_the_models_own_pooling(
+    demo: LoadedModel, compared: tuple[SentenceComparison, Progress]
+) -> None:
+    assert demo.source.sentence_pooling == SentencePooling(("mean",), is_normalized=True)
+    assert [each.pooling for each in compared[0].poolings if each.is_own] == ["mean"]
+    run = run_sentence(demo, Sentence(FIRST))
+    state = run.hidden_states[-1].astype(float)
+    weights = np.arange(1, len(state) + 1)[:, None]
+    expected = {
+        "cls": state[0],
+        "max": state.max(0),
+        "mean": state.mean(0),
+        "mean_sqrt_len": state.sum(0) / len(state) ** 0.5,
+        "weightedmean": (weights * state).sum(0) / weights.sum(),
+        "lasttoken": state[-1],
+    }
+    for mode in POOLING_MODES:
+        own = SentencePooling((mode, "max"))
+        vectors = sentence_vectors(replace(run, source=replace(run.source, sentence_pooling=own)))
+        whole = np.concatenate([expected[mode], expected["max"]])
+        assert np.abs(vectors["own"][0] - whole).max() < 1e-12

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import bertviewer
+from bertviewer.core.schema.sentence_pooling import SentencePooling
 from bertviewer.core.sources.model_folder import origin_of
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.sources.parsing import parse_source
@@ -32,6 +33,10 @@ def task(path: Path, **options: Any) -> str:
 
 def notices(path: Path) -> tuple[str, ...]:
     return bertviewer.open(path).architecture.source.notices
+
+
+def pooling(path: Path) -> SentencePooling | None:
+    return bertviewer.open(path).architecture.source.sentence_pooling
 
 
 def refusal(path: Path, **options: Any) -> str:
@@ -61,6 +66,43 @@ class TestSentenceTransformers:
         (model / "modules.json").write_text(json.dumps(modules))
         (notice,) = notices(model)
         assert "('Dense') are not applied" in notice
+
+    @pytest.mark.parametrize(
+        ("kinds", "config", "expected"),
+        [
+            ("Pooling", {}, "mean"),
+            ("Pooling Normalize", {"pooling_mode_cls_token": True}, "cls mean"),
+            ("Pooling", {"pooling_mode": "lasttoken"}, "lasttoken"),
+            ("Pooling", {"pooling_mode": ["mean_sqrt_len_tokens", "max"]}, "max mean_sqrt_len"),
+            # What is unknown, invalid or not the last step is not the model's pooling.
+            ("Pooling Dense", {}, ""),
+            ("Normalize", {}, ""),
+            ("", {}, ""),
+            ("Pooling", {"pooling_mode": "sum"}, ""),
+            ("Pooling", {"pooling_mode": []}, ""),
+            ("Pooling", {"pooling_mode_max_tokens": 1}, ""),
+            ("Pooling", {"pooling_mode_mean_tokens": False}, ""),
+        ],
+    )
+    def test_the_pooling_of_sentence_transformers(
+        self, model: Path, kinds: str, config: dict[str, object], expected: str
+    ) -> None:
+        modules = [
+            {"path": f"{number}_{kind}", "type": f"sentence_transformers.models.{kind}"}
+            for number, kind in enumerate(kinds.split(), 1)
+        ]
+        first = {"path": "", "type": "sentence_transformers.models.Transformer"}
+        (model / "modules.json").write_text(json.dumps([first, *modules]))
+        (model / "1_Pooling").mkdir()
+        (model / "1_Pooling" / "config.json").write_text(json.dumps(config))
+        found = pooling(model)
+        modes = "" if found is None else " ".join(found.modes)
+        assert modes == expected
+        assert (found is not None and found.is_normalized) == ("Normalize" in kinds and bool(found))
+        # A default prompt is a part of the sentence.
+        prompts = {"default_prompt_name": "query"}
+        (model / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+        assert pooling(model) is None
 
     @pytest.mark.parametrize("content", ['[{"path": "../saved"}]', '[{"path": "away"}]', "[3]"])
     def test_modules_outside_of_the_folder_are_not_opened(

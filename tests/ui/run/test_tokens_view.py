@@ -27,7 +27,9 @@ def rows(view: ViewHarness, table: str) -> list[list[str]]:
 def test_both_sentences_of_a_pair_are_compared_and_padded(view: ViewHarness) -> None:
     run = view.run(FIRST, SECOND).run
     vectors = rows(view, "sentenceTable")
-    assert [row[0] for row in vectors] == ["[CLS]", "pooled", "mean of all tokens"]
+    assert [row[0] for row in vectors] == [
+        *("[CLS]", "pooled", "mean of all tokens (this model’s own)")
+    ]
     # Their meanings are more similar than those of any two unrelated sentences.
     assert all(row[1].is_bold for row in view.table("sentenceTable").rows)
     assert vectors[2][1] == "0.667"
