@@ -301,7 +301,8 @@ class Model:
             file: its extension is .pdf, .html, .md, .tex or .json, unless ``format`` is given.
             run: a run, with all of its checks.
             against: run A, which ``run`` is compared with.
-            compare: another model that is compared with this one.
+            compare: another model that is compared with this one. The sentence of ``run`` is run
+                through both, if both are trained.
             compare_from: the same, with the other model as the reference.
             sections: names of the chapters; all that apply by default.
             layers: layers to show in full, as numbers or a text such as "0, 2-4" or "all"; the

@@ -317,7 +317,11 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against-saved-a", metavar="FILE", help="compare with the run A in a .bertviewer file"
     )
-    parser.add_argument("--compare", metavar="MODEL", help="add a comparison with another model")
+    parser.add_argument(
+        "--compare",
+        metavar="MODEL",
+        help="add a comparison with another model, which runs the sentence, too",
+    )
     parser.add_argument(
         "--compare-from", metavar="MODEL", help="the same, with the other model as the reference"
     )

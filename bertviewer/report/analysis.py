@@ -21,27 +21,34 @@ from bertviewer.core.analysis.attention_maps import (
 )
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
-from bertviewer.core.analysis.predictions import Predictions, predicted_positions
+from bertviewer.core.analysis.predictions import Predictions, predicted_positions, predicts_next
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.analysis.tokens import align
 from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
 from bertviewer.core.replay.module_tensors import tensor_corners
 from bertviewer.core.replay.padding import compare_padding
+from bertviewer.core.replay.recorded_run import RecordedRun
+from bertviewer.core.runs.activation_cache import ActivationCache
+from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import CheckStep, check_summaries
 from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.sources.model_folder import Origin, origin_of
+from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.text import as_sentence
 from bertviewer.report.run_details import (
     AttentionDetails,
     BaselineDetails,
     ComparedElement,
     ModuleExcerpts,
+    OtherModelDetails,
     RunContext,
     RunDetails,
 )
@@ -70,8 +77,7 @@ def analyse_run(
     Raises:
         Cancelled: by the progress callback.
     """
-    model, run = context.model, context.run
-    predictions = tuple(map(context.predictions, _positions(model, run)))
+    predictions = _predictions(context)
     details = RunDetails(
         attention=_attention(context),
         predictions=predictions,
@@ -265,6 +271,64 @@ def _baseline(b: RunContext, predictions: Sequence[Predictions], a: RunContext) 
     """Compare run B with run A, as far as A can be replayed."""
     if a.recorded.capture is None:
         return BaselineDetails(a.run)
+    heads, best = _changed_heads(b, a)
+    partners = {of_b: of_a for of_a, of_b in align(a.run.tokens, b.run.tokens)}
+    return BaselineDetails(a.run, heads, best, _baseline_predictions(a, predictions, partners))
+
+
+def analyse_other_model(context: RunContext, other: ModelSource) -> OtherModelDetails:
+    """Run the sentence of a run through another model, and compare the two.
+
+    Raises:
+        Cancelled: by the progress callback.
+    """
+    run, progress = context.run, context.progress
+    if run.source.weights != "pretrained":
+        return OtherModelDetails(
+            "The sentence was not run through the other model, because this report’s run uses "
+            "random weights: only trained models have predictions to compare."
+        )
+    try:
+        model = open_model(other, progress)
+        if model.checkpoint is None:
+            return OtherModelDetails(
+                f"The sentence was not run through {other.name}, which has no weights here: only "
+                "the configurations and the tensors are compared."
+            )
+        cache = ActivationCache("units")
+        found = run_sentence(model, run.sentence, progress, cache=cache, device=run.device)
+    except UserError as error:
+        problem = as_sentence(str(error))
+        return OtherModelDetails(f"The sentence could not be run through {other.name}: {problem}.")
+    theirs = RunContext(model, RecordedRun(found, cache, model), progress)
+    is_same = found.tokens == run.tokens
+    pairs = (
+        tuple(_predictions(each) for each in (context, theirs))
+        if _heads_alike(context, theirs)
+        else ((), ())
+    )
+    return OtherModelDetails(
+        run=found,
+        architecture=model.architecture,
+        predictions=tuple(zip(*pairs, strict=True)) if len({*map(len, pairs)}) == 1 else (),
+        heads=_changed_heads(context, theirs)[0] if is_same else (),
+    )
+
+
+def _heads_alike(one: RunContext, other: RunContext) -> bool:
+    """Return whether both models predict the token itself, or both the next one."""
+    first, second = (predicts_next(each.model.architecture) for each in (one, other))
+    return first == second
+
+
+def _predictions(context: RunContext) -> tuple[Predictions, ...]:
+    return tuple(map(context.predictions, _positions(context.model, context.run)))
+
+
+def _changed_heads(
+    b: RunContext, a: RunContext
+) -> tuple[tuple[RankedHead, ...], tuple[AttentionMaps, AttentionMaps] | None]:
+    """Return the heads whose attention changed most, and the maps of the first in B and A."""
     known = frozenset(a.attention_layers)
     heads: list[RankedHead] = []
     best: tuple[AttentionMaps, AttentionMaps] | None = None
@@ -280,10 +344,7 @@ def _baseline(b: RunContext, predictions: Sequence[Predictions], a: RunContext) 
         if any(head.value > largest for head in changes):
             best = of_b, of_a
         heads = sorted((*heads, *changes), key=lambda head: -head.value)[:MAX_CHANGED_HEADS]
-    partners = {of_b: of_a for of_a, of_b in align(a.run.tokens, b.run.tokens)}
-    return BaselineDetails(
-        a.run, tuple(heads), best, _baseline_predictions(a, predictions, partners)
-    )
+    return tuple(heads), best
 
 
 def _changes(layer: AttentionLayer, b: RunAttention, a: RunAttention) -> list[RankedHead]:

@@ -14,7 +14,7 @@ from bertviewer.core.sources.model_folder import Origin
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
-from bertviewer.report.catalogue import CHAPTERS, chosen_chapters
+from bertviewer.report.catalogue import CHAPTERS, MODELS, chosen_chapters
 from bertviewer.report.command import default_file_name, report_command
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.draft import draft_report
@@ -22,7 +22,7 @@ from bertviewer.report.formats.formats import ReportFormat, format_by_name
 from bertviewer.report.formats.saving import save_report
 from bertviewer.report.options import PAPERS, Options, layer_numbers, parse_layers, today
 from bertviewer.report.pictures import Picture
-from bertviewer.report.run_details import RunContext, RunDetails
+from bertviewer.report.run_details import OtherModelDetails, RunContext, RunDetails
 from bertviewer.report.subject import ReportInputs, Subject
 
 if TYPE_CHECKING:
@@ -67,6 +67,19 @@ class _Analysis(Struct, frozen=True, eq=False):
         )
 
 
+class _OtherModel(Struct, frozen=True, eq=False):
+    """The details of the run's sentence in the model that is compared."""
+
+    inputs: ReportInputs
+    details: OtherModelDetails
+
+    def is_of(self, inputs: ReportInputs) -> bool:
+        """Return whether the run and the other model are the same."""
+        mine, other = self.inputs.run, inputs.run
+        is_same_run = mine is not None and other is not None and mine.capture is other.capture
+        return is_same_run and self.inputs.comparison is inputs.comparison
+
+
 class _CorpusFolder(Struct, frozen=True, eq=False):
     """A folder and its corpus, or the problem with it."""
 
@@ -89,6 +102,7 @@ class ReportBuilder:
         self._draw = draw
         self._origin: Origin | None = None if previous is None else previous._origin
         self._analysis: _Analysis | None = None if previous is None else previous._analysis
+        self._other: _OtherModel | None = None if previous is None else previous._other
         self._corpus: _CorpusFolder | None = None if previous is None else previous._corpus
         self._drawings: dict[tuple[str, Theme], str] = {}
 
@@ -96,7 +110,7 @@ class ReportBuilder:
         """Return what ``analyse`` has to do: "weights", "run" or "corpus"."""
         steps = {
             "weights": self._origin is None,
-            "run": self._needs_analysis(options),
+            "run": self._needs_analysis(options) or self._needs_other(options),
             "corpus": self._needs_corpus(options),
         }
         return tuple(step for step, is_pending in steps.items() if is_pending)
@@ -128,6 +142,13 @@ class ReportBuilder:
         if self._needs_analysis(options):
             progress(0, 0, "Analysing the run")
             self._analyse_run(self._layers(options), model, progress)
+        if self._needs_other(options):
+            from bertviewer.report.analysis import analyse_other_model
+
+            assert self.inputs.run is not None
+            context = RunContext(self.inputs.run.model or model, self.inputs.run, progress)
+            details = analyse_other_model(context, self.inputs.compared[0])
+            self._other = _OtherModel(self.inputs, details)
 
     def document(
         self, options: Options, model: "LoadedModel", progress: Progress, file: str = ""
@@ -211,6 +232,12 @@ class ReportBuilder:
             for chapter in CHAPTERS
         )
 
+    def _needs_other(self, options: Options) -> bool:
+        inputs, sections = self.inputs, options.sections
+        is_chosen = sections is None or MODELS in sections
+        is_known = self._other is not None and self._other.is_of(inputs)
+        return bool(inputs.compared) and inputs.can_replay and is_chosen and not is_known
+
     def _analyse_run(
         self, layers: tuple[int, ...] | None, model: "LoadedModel", progress: Progress
     ) -> None:
@@ -243,6 +270,7 @@ class ReportBuilder:
             details=known.details if known and known.is_of(inputs) else RunDetails(),
             load_report=inputs.load_report,
             comparison=inputs.comparison,
+            other_model=self._other.details if self._other and self._other.is_of(inputs) else None,
             origin=self._origin or Origin(),
             statistic=options.statistic,
             corpus=self._corpus.corpus if self._corpus and options.corpus else None,

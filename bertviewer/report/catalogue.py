@@ -40,7 +40,7 @@ class Chapter(Struct, frozen=True):
     needs_run: bool = False
 
 
-BIBLIOGRAPHY = "bibliography"
+BIBLIOGRAPHY, MODELS = "bibliography", "models"
 
 CHAPTERS = (
     Chapter("model", "The model", model),
@@ -57,7 +57,7 @@ CHAPTERS = (
     Chapter("runs", "Comparison of two runs", runs, needs_run=True),
     Chapter("checks", "Checks", checks, needs_run=True),
     Chapter("corpus", "Corpus statistics", corpus),
-    Chapter("models", "Comparison of two models", models),
+    Chapter(MODELS, "Comparison of two models", models),
     Chapter("configuration", "Configuration", configuration),
     Chapter("modules", "Modules", modules),
     Chapter("tensors", "All parameters", tensors),

@@ -17,6 +17,7 @@ from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, TensorKey
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.statistics.histograms import Histogram
 from bertviewer.core.tensors.reduction import Corner
@@ -180,6 +181,24 @@ class BaselineDetails(Struct, frozen=True, eq=False):
     heads: tuple[RankedHead, ...] = ()
     maps: tuple[AttentionMaps, AttentionMaps] | None = None
     predictions: Mapping[int, Predictions] = field(default_factory=dict)
+
+
+class OtherModelDetails(Struct, frozen=True, eq=False):
+    """The sentence of the run in another model, the one that the model is compared with.
+
+    Attributes:
+        problem: why it was not run, as a sentence; "" if it was.
+        run: its run there.
+        architecture: of the other model.
+        predictions: this model's and the other's, at the same tokens or the same masks.
+        heads: the heads whose attention changed most, by mean |Δ|, if both read the same tokens.
+    """
+
+    problem: str = ""
+    run: ActivationRun | None = None
+    architecture: Architecture | None = None
+    predictions: tuple[tuple[Predictions, Predictions], ...] = ()
+    heads: tuple[RankedHead, ...] = ()
 
 
 class RunDetails(Struct, frozen=True, eq=False):

@@ -19,7 +19,7 @@ from bertviewer.core.walkthrough.build import build_walkthrough
 from bertviewer.core.walkthrough.walkthrough import Walkthrough
 from bertviewer.report.blocks import Answer
 from bertviewer.report.options import STATISTIC
-from bertviewer.report.run_details import RunDetails
+from bertviewer.report.run_details import OtherModelDetails, RunDetails
 
 if TYPE_CHECKING:
     from bertviewer.core.comparison.comparison import Comparison
@@ -83,6 +83,7 @@ class Subject(Struct, frozen=True, eq=False, dict=True):
         details: what was calculated from ``run``.
         load_report: how the checkpoint fits the model.
         comparison: the comparison with another model.
+        other_model: the run's sentence in that model.
         origin: where the weights come from.
         statistic: the statistic to plot by layer.
         corpus: statistics of the model over many sentences.
@@ -94,6 +95,7 @@ class Subject(Struct, frozen=True, eq=False, dict=True):
     details: RunDetails = field(default_factory=RunDetails)
     load_report: LoadReport | None = None
     comparison: "Comparison | None" = None
+    other_model: OtherModelDetails | None = None
     origin: Origin = Origin()
     statistic: str = STATISTIC
     corpus: "Corpus | None" = None

@@ -1,14 +1,13 @@
 """Chapter that compares two models: configurations and relative changes of the tensors."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import hypot, inf
+from math import floor, hypot, inf, isfinite, log10
 
 from msgspec import Struct
 
 from bertviewer.charts.change_grid import change_grid, tensor_cells
-from bertviewer.core.comparison.comparison import ComparedTensor, Comparison
+from bertviewer.core.comparison.comparison import ComparedTensor, Comparison, State
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.report.blocks import (
     Bar,
@@ -19,18 +18,31 @@ from bertviewer.report.blocks import (
     Row,
     Section,
     See,
+    Span,
     Strong,
     Table,
-    Text,
 )
+from bertviewer.report.chapters.both_models import both_models
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summary import provenance, value_text
-from bertviewer.report.tables import difference_text
 
-_KEYS, _COUNTS, _CHANGED = "table:model-keys", "table:model-counts", "table:changed"
+_KEYS, _CHANGED = "table:model-keys", "table:changed"
 _MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figure:change"
 MAX_TENSORS = 30
+MAX_DECIMALS = 5
+_STATES: Mapping[State, tuple[str, str]] = {
+    "changed": ("differs in value", "differ in value"),
+    "other shape": ("differs in shape", "differ in shape"),
+    "only left": ("exists only in the left model", "exist only in the left model"),
+    "only right": ("exists only in the right model", "exist only in the right model"),
+    "not compared": (
+        "was not compared, as a model has no values for it",
+        "were not compared, as a model has no values for them",
+    ),
+    "same": ("is identical", "are identical"),
+}
+"""What is said of one tensor in a state, and of several."""
 
 
 class _Change(Struct, frozen=True):
@@ -49,7 +61,7 @@ def models(subject: Subject) -> ChapterDraft | None:
         return None
     pictures = Pictures()
     blocks = tuple(_counts(found))
-    sections = (_configuration(found, subject.architecture), _changes(found, pictures))
+    sections = (both_models(subject), _configuration(found), _changes(found, pictures))
     inner = tuple(filter(None, sections))
     return ChapterDraft(Section("models", "Comparison of two models", blocks, inner), pictures)
 
@@ -69,51 +81,49 @@ def _counts(found: Comparison) -> Iterator[Block]:
             "Both models have 1 parameter. ",
             "Both models have {0} parameters. ",
         ),
-        See(_COUNTS),
-        " counts the tensors by state.",
+        *_states(found),
     )
-    rows = []
-    for state, count in found.counts.items():
-        infos = [one.right or one.left for one in found.tensors if one.state == state]
-        elements = sum(info.numel for info in infos if info is not None)
-        if count:
-            rows.append(Row.of(state, f"{count:,}", f"{elements:,}"))
-    columns = (Column("State", share=1), Column("Tensors", "right"), Column("Elements", "right"))
-    yield Table(columns, tuple(rows), _COUNTS, ("The tensors by state.",))
 
 
-def _configuration(found: Comparison, architecture: Architecture) -> Section:
-    """List the keys that differ, and those used by counting formulas."""
-    other = {key.key: key for key in found.keys}
-    symbols = [symbol.key for symbol in architecture.symbols if symbol.key not in other]
-    both = [(key, value_text(architecture.config.get(key))) for key in symbols]
-    rows = [
-        Row.of(Strong(key.key), Code(value_text(key.left)), Code(value_text(key.right)))
-        for key in found.keys
-    ]
-    rows += [Row.of(key, Code(value), Code(value)) for key, value in both]
-    same = len(architecture.whole_config.keys() - other.keys())
-    words: Text = (
-        count_text(len(found.keys), "1 key differs, ", "{0} keys of the configurations differ, "),
-        count_text(same, "1 key is identical. ", "{0} are identical. "),
-        See(_KEYS),
-        " lists those that differ, in bold, and those used by the counting formulas.",
-    )
+def _states(found: Comparison) -> Iterator[str]:
+    """Yield how many tensors differ, and in what."""
+    counts = {state: count for state, count in found.counts.items() if count}
+    if not counts:
+        return
+    parts = [f"{count:,} {_STATES[state][count > 1]}" for state, count in counts.items()]
+    every = sum(counts.values())
+    if len(parts) > 1:
+        yield f"Of all {every:,} tensors, {', '.join(parts[:-1])} and {parts[-1]}."
+    elif every > 1:
+        yield f"All {parts[0].replace(' ', ' tensors ', 1)}."
+    else:
+        yield f"The tensor {_STATES[next(iter(counts))][0]}."
+
+
+def _configuration(found: Comparison) -> Section:
+    """List the keys that differ."""
     if not found.keys:
-        words = (
-            count_text(
-                same,
-                "The configurations are identical (1 key). ",
-                "The configurations are identical ({0} keys). ",
-            ),
-            "",
-            See(_KEYS),
-            " lists the keys used by the counting formulas.",
-        )
+        words = Paragraph.of("The configurations are identical.")
+        return Section("models-configuration", "Configurations", (words,))
+    rows = tuple(
+        Row.of(Code(key.key), Code(value_text(key.left)), Code(value_text(key.right)))
+        for key in found.keys
+    )
     columns = (Column("Key", share=1), Column("Left", share=1), Column("Right", share=1))
-    table = Table(columns, tuple(rows), _KEYS, ("The configurations of both models.",))
-    blocks = (Paragraph(words), table) if rows else (Paragraph(words[:2]),)
-    return Section("models-configuration", "Configurations", blocks)
+    words = Paragraph.of(
+        count_text(
+            len(found.keys),
+            "The configurations differ in 1 key",
+            "The configurations differ in {0} keys",
+        ),
+        " (",
+        See(_KEYS),
+        "). All other keys are identical.",
+    )
+    caption = ("Configuration keys that differ; a dash stands for a missing key.",)
+    return Section(
+        "models-configuration", "Configurations", (words, Table(columns, rows, _KEYS, caption))
+    )
 
 
 def _changes(found: Comparison, pictures: Pictures) -> Section | None:
@@ -121,43 +131,61 @@ def _changes(found: Comparison, pictures: Pictures) -> Section | None:
     compared = [one for one in found.tensors if one.change is not None]
     others = sorted((one for one in found.tensors if one.state != "same"), key=_size, reverse=True)
     blocks: list[Block] = []
-    if compared:
+    if any(one.state == "changed" for one in compared):
         grid = change_grid(found, has_keys=False)
         places = tensor_cells([one.name for one in compared])
+        largest = max(compared, key=_size)
+        rows = {name: places.rows[row] for name, (row, _) in places.cells.items()}
+        kinds = {name: places.columns[column] for name, (_, column) in places.cells.items()}
+        tables = [
+            _table(title, changes, name, caption)
+            for title, groups, name, caption in (
+                ("Module", rows, _MODULES, "Relative change of the tensors by layer."),
+                ("Kind", kinds, _KINDS, "Relative change by kind of tensor."),
+            )
+            if len(changes := _by_group(compared, groups)) > 1
+        ]
         blocks.append(
             Paragraph.of(
                 See(_GRID),
                 " shows the relative change of each tensor: the norm of the difference divided "
                 "by the norm of the left tensor. ",
-                See(_MODULES),
-                " summarises it by layer, ",
-                See(_KINDS),
-                " by kind of tensor.",
+                *_summaries([table.name for table in tables]),
             )
         )
         blocks.append(
             pictures.figure(
                 "change",
                 Picture(grid, height=min(720, 230 + 22 * len(grid.rows))),
-                "Relative change of each kind of tensor in each layer, ‖Δ‖ / ‖left‖.",
+                (
+                    "Relative change ‖Δ‖ / ‖left‖ of each kind of tensor in each layer. ",
+                    *(
+                        ("The largest is that of ", Code(largest.name), f" ({change:.2g}).")
+                        if (change := _size(largest))
+                        else ()
+                    ),
+                ),
                 "A heat map of layers by kinds of tensor, coloured by relative change.",
             )
         )
-        rows = {name: places.rows[row] for name, (row, _) in places.cells.items()}
-        kinds = {name: places.columns[column] for name, (_, column) in places.cells.items()}
-        for title, groups, name, caption in (
-            ("Module", rows, _MODULES, "Relative change of the tensors by layer."),
-            ("Kind", kinds, _KINDS, "Relative change by kind of tensor."),
-        ):
-            blocks.append(_table(title, _by_group(compared, groups), name, caption))
-    if others:
+        blocks += tables
+    if len(others) == 1:
+        blocks.append(Paragraph.of("Only ", Code(others[0].name), " differs."))
+    elif others:
         blocks += [
             Paragraph.of(See(_CHANGED), " lists the tensors that differ, largest change first."),
             _changed(others),
         ]
-    elif not compared:
-        return None
-    return Section("models-tensors", "Changes in the tensors", tuple(blocks))
+    return Section("models-tensors", "Changes in the tensors", tuple(blocks)) if blocks else None
+
+
+def _summaries(names: Sequence[str]) -> Iterator[Span]:
+    """Yield which tables summarise the changes."""
+    if names:
+        words = {_MODULES: " by layer", _KINDS: " by kind of tensor"}
+        yield from (See(names[0]), " summarises it", words[names[0]])
+        yield from (span for name in names[1:] for span in (" and ", See(name), words[name]))
+        yield "."
 
 
 def _by_group(
@@ -186,54 +214,64 @@ def _together(tensors: Sequence[ComparedTensor]) -> _Change:
 
 def _table(title: str, groups: Mapping[str, _Change], name: str, caption: str) -> Table:
     most = max((one.relative or 0.0 for one in groups.values()), default=0.0)
-    rows = tuple(
-        Row.of(
-            Code(group or "(model)"),
-            difference_text(one.relative),
-            Bar((one.relative or 0.0) / most if most else 0.0),
-            difference_text(one.max_abs),
-            f"{one.changed / one.count:.2%}" if one.count else "–",
-        )
-        for group, one in groups.items()
-    )
-    columns = (
-        Column(title, share=1),
-        Column("‖Δ‖ / ‖left‖", "decimal"),
-        Column(""),
-        Column("Max |Δ|", "decimal"),
-        Column("Changed", "decimal"),
-    )
-    return Table(columns, rows, name, (caption,))
+    changed = [f"{one.changed / one.count:.2%}" if one.count else "–" for one in groups.values()]
+    columns: dict[Column, Sequence[Span]] = {
+        Column(title, share=1): [Code(group or "(model)") for group in groups],
+        Column("‖Δ‖ / ‖left‖", "decimal"): _aligned([one.relative for one in groups.values()]),
+        Column(""): [Bar((one.relative or 0.0) / most if most else 0.0) for one in groups.values()],
+        Column("Max |Δ|", "decimal"): _aligned([one.max_abs for one in groups.values()]),
+        Column("Changed", "decimal"): changed,
+    }
+    if all(one.changed == one.count for one in groups.values()):
+        caption += " All of their elements changed."
+    elif len(set(changed)) == 1:
+        caption += f" In each of them, {changed[0]} of the elements changed."
+    return _table_of(columns, name, caption)
 
 
 def _changed(tensors: Sequence[ComparedTensor]) -> Table:
-    columns = (
-        Column("Tensor", share=1.4),
-        Column("State"),
-        Column("Shape"),
-        Column("‖Δ‖ / ‖left‖", "decimal"),
-        Column("Max |Δ|", "decimal"),
-        Column("Changed", "right"),
-    )
-    rows = tuple(map(_tensor, tensors[:MAX_TENSORS]))
-    caption = f"The tensors that differ ({len(rows):,} of {len(tensors):,})."
-    return Table(columns, rows, _CHANGED, (caption,))
+    shown = tensors[:MAX_TENSORS]
+    changes = [one.change for one in shown]
+    columns: dict[Column, Sequence[Span]] = {
+        Column("Tensor", share=1.4): [Code(one.name) for one in shown],
+        Column("State"): [one.state for one in shown],
+        Column("Shape"): [_shape(one) for one in shown],
+        Column("‖Δ‖ / ‖left‖", "decimal"): _aligned(
+            [None if c is None else c.relative for c in changes]
+        ),
+        Column("Max |Δ|", "decimal"): _aligned([None if c is None else c.max_abs for c in changes]),
+        Column("Changed", "right"): [
+            "–" if c is None else f"{c.count - c.equal:,}" for c in changes
+        ],
+    }
+    every = len(tensors)
+    caption = f"The {len(shown)} largest changes of {every:,}." if every > len(shown) else ""
+    return _table_of(columns, _CHANGED, caption or "The tensors that differ.")
+
+
+def _table_of(columns: Mapping[Column, Sequence[Span]], name: str, caption: str) -> Table:
+    """Return a table without the columns whose cells are all alike."""
+    shown = {column: cells for column, cells in columns.items() if len(set(cells)) > 1}
+    rows = tuple(Row.of(*cells) for cells in zip(*shown.values(), strict=True))
+    return Table(tuple(shown), rows, name, (caption,))
+
+
+def _aligned(values: Sequence[float | None]) -> list[str]:
+    """Return numbers with one precision: two digits of the smallest, or powers of ten for all."""
+    sizes = [abs(value) for value in values if value is not None and isfinite(value) and value]
+    decimals = max(0, 1 - floor(log10(min(sizes)))) if sizes else 0
+    form = f".{decimals}f" if decimals <= MAX_DECIMALS else ".1e"
+    return [
+        "–" if value is None else with_minus(f"{value:{form}}") if value else "0"
+        for value in values
+    ]
+
+
+def _shape(tensor: ComparedTensor) -> str:
+    sides = (side for side in (tensor.left, tensor.right) if side is not None)
+    return " → ".join(dict.fromkeys(shape_text(side.shape) for side in sides))
 
 
 def _size(tensor: ComparedTensor) -> float:
     change = tensor.change
     return 0.0 if change is None or change.relative is None else change.relative
-
-
-def _tensor(tensor: ComparedTensor) -> Row:
-    change = tensor.change
-    sides = (side for side in (tensor.left, tensor.right) if side is not None)
-    shapes = " → ".join(dict.fromkeys(shape_text(side.shape) for side in sides))
-    figures = (None, None) if change is None else (change.relative, change.max_abs)
-    return Row.of(
-        Code(tensor.name),
-        tensor.state,
-        shapes,
-        *(difference_text(value) for value in figures),
-        "–" if change is None else f"{change.count - change.equal:,}",
-    )

@@ -126,8 +126,8 @@ class ComparisonController(QObject):
             window.disable_run(reason)
         window.finished.connect(partial(self._on_closed, window))
         if self._workspace.source == sides.opened:
-            other = comparison.right if sides.is_swapped else comparison.left
-            self._workspace.comparison.keep(comparison, other.name)
+            other = sources[1] if sides.is_swapped else sources[0]
+            self._workspace.comparison.keep(comparison, other.name, other)
         window.show()
 
     def _run_both(self, other: ModelSource) -> None:

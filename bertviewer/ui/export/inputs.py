@@ -14,7 +14,7 @@ def report_inputs(workspace: Workspace) -> ReportInputs:
     source, architecture = workspace.source, workspace.architecture
     assert source is not None
     assert architecture is not None
-    runs = workspace.runs
+    runs, other = workspace.runs, workspace.comparison.source
     run, baseline = runs.current, runs.baseline
     checked: tuple[str, ...] = ()
     if run is not None:
@@ -29,6 +29,7 @@ def report_inputs(workspace: Workspace) -> ReportInputs:
         baseline=None if baseline is runs.current else baseline,
         checked=checked,
         comparison=workspace.comparison.comparison,
+        compared=() if other is None else (other,),
     )
 
 

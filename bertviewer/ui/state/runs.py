@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bertviewer.charts.comparison import ComparisonMode
     from bertviewer.core.comparison.comparison import Comparison
     from bertviewer.core.saved_runs.run_file import RunFile, RunsToSave
+    from bertviewer.core.sources.model_source import ModelSource
 
 MAX_NAME = 32  # characters of a short name
 
@@ -131,6 +132,7 @@ class ModelComparison(QObject):
         comparison: how the two models differ, ``None`` without one.
         changes: ‖Δ‖ / ‖left‖ by the module's path.
         other: the name of the other model, "" without one.
+        source: the other model, ``None`` without one.
     """
 
     changed = Signal()
@@ -141,24 +143,28 @@ class ModelComparison(QObject):
         self.comparison: Comparison | None = None
         self.changes: Mapping[str, float] = {}
         self.other = ""
+        self.source: ModelSource | None = None
 
     @property
     def title(self) -> str:
         """The short name of the other model."""
         return short_name(self.other)
 
-    def keep(self, comparison: "Comparison", other: str) -> None:
-        """Set the comparison with a model of that name."""
+    def keep(
+        self, comparison: "Comparison", other: str, source: "ModelSource | None" = None
+    ) -> None:
+        """Set the comparison with a model of that name; with ``source`` it can be run, too."""
         from bertviewer.core.comparison.comparison import module_changes
 
         self.comparison = comparison
         self.changes, self.other = module_changes(comparison), other
+        self.source = source
         self.changed.emit()
 
     def close(self) -> None:
         """Drop the comparison."""
         if self.other:
-            self.comparison, self.changes, self.other = None, {}, ""
+            self.comparison, self.changes, self.other, self.source = None, {}, "", None
             self.changed.emit()
 
 
