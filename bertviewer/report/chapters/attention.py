@@ -14,7 +14,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Kind, ranked_heads
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.tokens import token_classes
-from bertviewer.core.schema.activation_run import ActivationRun, Token
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import Block, Figure, Paragraph, Section, TokenBox, Tokens
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
@@ -245,7 +245,7 @@ def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) ->
 def _mask(subject: Subject, run: ActivationRun, padding: Padding) -> Section:
     """Describe the effect of padding, with and without the attention mask."""
     boxes = tuple(
-        TokenBox(_box_text(token), str(value), not value)
+        TokenBox(shortened(visible(token.text), _TOKEN_LENGTH), str(value), not value)
         for token, value in zip(padding.tokens, padding.mask, strict=True)
     )
     blocks: tuple[Block, ...] = (
@@ -254,12 +254,6 @@ def _mask(subject: Subject, run: ActivationRun, padding: Padding) -> Section:
         *subject.answers("mask"),
     )
     return Section("mask", "Padding and the attention mask", blocks)
-
-
-def _box_text(token: Token) -> str:
-    # A configuration without a vocabulary has no name for its padding token.
-    is_nameless = token.is_special and token.text == f"#{token.id}"
-    return "padding" if is_nameless else shortened(visible(token.text), _TOKEN_LENGTH)
 
 
 def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:

@@ -2,22 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.charts.attention import RunAttention, attention_pair, head_chart
-from bertviewer.charts.classification import scores_table
+from bertviewer.charts.classification import best_line, scores_table
 from bertviewer.charts.comparison import grid_difference, line_overlay, shared_levels
 from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
 from bertviewer.charts.layers import layer_chart
 from bertviewer.charts.predictions import candidates_table
+from bertviewer.charts.table import probability_text
 from bertviewer.charts.token_charts import norms_chart, similarity_chart
-from bertviewer.core.analysis.predictions import classification
+from bertviewer.core.analysis.predictions import Guess, classification
 from bertviewer.core.analysis.similarity import token_pair_path
 from bertviewer.core.analysis.tokens import align
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
-from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.numbers import count_text, with_minus
+from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Strong, Table
 from bertviewer.report.chapters.predictions import MAX_CLASSES
 from bertviewer.report.chapters.sentence import STATISTIC_PHRASES, STATISTIC_TITLES, run_text
@@ -26,13 +28,11 @@ from bertviewer.report.run_details import BaselineDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text, exact, layer_table, table_of
 
-_LAYERS, _HEAD = "figure:runs-layers", "figure:runs-head"
+_LAYERS, _HEAD, _NORMS = "figure:runs-layers", "figure:runs-head", "figure:runs-norms"
 _NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
-_NORMS, _COSINES = "figure:runs-norms", "figure:runs-cosines"
-_RUNS, _OTHERS, _OUTPUT = "table:runs", "table:runs-others", "table:runs-output"
+_OTHERS = "table:runs-others"
 _SAME, _HEADS, _CLASSES = "table:runs-same", "table:runs-heads", "table:runs-classes"
-_SIDES = ("A", "B", "B − A")
-_SIDE, _HEAD_SIDE = 560, 620
+_SIZE = (480, 480)
 MAX_TOKENS = 40
 """Tokens whose vectors are compared in a table."""
 
@@ -85,43 +85,69 @@ def _statistics(subject: Subject, both: _RunPair, pictures: Pictures) -> Section
     architecture, statistic = subject.architecture, subject.statistic
     of_b, of_a = (layer_chart(architecture, run, statistic) for run in (both.b, both.a))
     phrase = STATISTIC_PHRASES[statistic]
-    blocks: list[Block] = []
-    if of_b.lines and of_a.lines:
-        blocks += [
+    blocks: list[Block] = [Paragraph(tuple(_output(both)))]
+    changes = [
+        (abs(difference), number, label)
+        for label, values_a, values_b in _series(subject, both, statistic)
+        for number, (b, a) in enumerate(zip(values_b, values_a, strict=False))
+        if (difference := _difference(b, a)) is not None
+    ]
+    if not changes:
+        return Section("runs-statistics", "Statistics of A and B", tuple(blocks))
+    if not any(difference for difference, _, _ in changes):
+        blocks.append(Paragraph.of(f"The {phrase} of each layer’s output is the same in A and B."))
+        return Section("runs-statistics", "Statistics of A and B", tuple(blocks))
+    largest, number, label = max(changes)
+    where = f"layer {number}{f' of {label}' if label else ''}"
+    return Section(
+        "runs-statistics",
+        "Statistics of A and B",
+        (
+            *blocks,
             Paragraph.of(
                 See(_LAYERS),
-                " and ",
-                See(_RUNS),
-                f" show the {phrase} of each layer’s output in both runs; ",
+                f" plots the {phrase} of each layer’s output in both runs; ",
                 See(_OTHERS),
                 " gives the difference B − A of every statistic.",
             ),
             pictures.figure(
                 "runs-layers",
                 line_overlay(of_b, of_a),
-                f"The {phrase} of each layer’s output; A is dashed.",
+                f"The {phrase} of each layer’s output in B and, dashed, in A. They differ most in "
+                f"{where}, by {exact(largest)}.",
                 f"Lines over the layers: the {phrase} of each layer’s output in A and in B.",
             ),
-            _both_table(_series(subject, both, statistic), statistic),
             _difference_table(subject, both),
-        ]
-    blocks.append(_output_table(both))
-    return Section("runs-statistics", "Statistics of A and B", tuple(blocks))
+        ),
+    )
+
+
+def _output(both: _RunPair) -> Iterator[str]:
+    """Yield the spread of the model's output in both runs."""
+    a, b = (run.modules[0].statistics for run in (both.a, both.b))
+    stds, lows, highs = (
+        [None if value is None else f"{value:.4g}" for value in pair]
+        for pair in ((a.std, b.std), (a.min, b.min), (a.max, b.max))
+    )
+    if None not in (*stds, *lows, *highs):
+        yield with_minus(
+            f"The model’s output has a standard deviation of {stds[0]} in A and {stds[1]} in B, "
+            f"with values from {lows[0]} to {highs[0]} in A and from {lows[1]} to {highs[1]} in B. "
+        )
+    for name, one in (("A", a), ("B", b)):
+        if bad := one.nan_count + one.inf_count:
+            yield count_text(
+                bad,
+                "In {1}, 1 of its elements is not finite. ",
+                "In {1}, {0} of its elements are not finite. ",
+                name,
+            )
 
 
 def _series(subject: Subject, both: _RunPair, statistic: str) -> Series:
     b, a = (layer_chart(subject.architecture, run, statistic).lines for run in (both.b, both.a))
     for of_b, of_a in zip(b, a, strict=False):
         yield of_b.label if len(b) > 1 else "", of_a.values, of_b.values
-
-
-def _both_table(series: Series, statistic: str) -> Table:
-    stacks = (
-        (label, ((a, b, _difference(b, a)) for a, b in zip(of_a, of_b, strict=False)))
-        for label, of_a, of_b in series
-    )
-    caption = f"The {STATISTIC_PHRASES[statistic]} of each layer’s output in both runs."
-    return layer_table(stacks, _SIDES, _RUNS, caption)
 
 
 def _difference_table(subject: Subject, both: _RunPair) -> Table:
@@ -134,45 +160,62 @@ def _difference_table(subject: Subject, both: _RunPair) -> Table:
     return layer_table(stacks, STATISTIC_TITLES.values(), _OTHERS, caption)
 
 
-def _output_table(both: _RunPair) -> Table:
-    rows = []
-    for name in STATISTIC_NAMES:
-        a, b = (statistic_value(run.modules[0].statistics, name) for run in (both.a, both.b))
-        rows.append(Row.of(STATISTIC_TITLES[name], *map(exact, (a, b, _difference(b, a)))))
-    columns = (
-        Column("Output of the model", share=1),
-        *(Column(title, "decimal") for title in _SIDES),
-    )
-    return Table(columns, tuple(rows), _OUTPUT, ("The model’s output in both runs.",))
-
-
 def _difference(b: Value, a: Value) -> Value:
     return None if b is None or a is None else b - a
 
 
 def _norms(both: _RunPair, pictures: Pictures) -> Section | None:
+    """Show how the norms of aligned tokens differ, or the norms of both runs."""
     if not both.a.token_norms or not both.b.token_norms:
         return None
     of_b, of_a = norms_chart(both.b), norms_chart(both.a)
-    level_b, level_a = shared_levels(of_b, of_a)
     alt = "A heat map of hidden states by tokens, coloured by norm."
-    blocks: list[Block] = [
-        Paragraph.of(
-            See(_NORMS_A),
-            " and ",
-            See(_NORMS_B),
-            " show the Euclidean norm of each token’s vector on the same colour scale",
-            *(("; ", See(_NORMS), " shows the difference B − A") if both.pairs else ()),
-            ".",
-        ),
-        pictures.figure("runs-norms-a", level_a, "The norm of each token’s vector in A.", alt),
-        pictures.figure("runs-norms-b", level_b, "The norm of each token’s vector in B.", alt),
+    names = names_of_states(both.b)
+    changes = [
+        (abs(b - a), b - a, state, in_b)
+        for state, (row_a, row_b) in enumerate(
+            zip(both.a.token_norms, both.b.token_norms, strict=False)
+        )
+        for in_a, in_b in both.pairs
+        if (a := row_a[in_a]) is not None and (b := row_b[in_b]) is not None
     ]
-    if both.pairs:
-        difference = grid_difference(of_b, of_a, both.pairs)
-        caption = "The norms in B minus those in A; tokens without a partner in A are left blank."
-        blocks.append(pictures.figure("runs-norms", difference, caption, alt))
-    return Section("runs-norms", "Token norms of A and B", tuple(blocks))
+    if not changes:
+        level_b, level_a = shared_levels(of_b, of_a)
+        blocks: tuple[Block, ...] = (
+            Paragraph.of(
+                See(_NORMS_A),
+                " and ",
+                See(_NORMS_B),
+                " show the Euclidean norm of each token’s vector on the same colour scale.",
+            ),
+            pictures.figure("runs-norms-a", level_a, "Norm of each token’s vector in A.", alt),
+            pictures.figure("runs-norms-b", level_b, "Norm of each token’s vector in B.", alt),
+        )
+        return Section("runs-norms", "Token norms of A and B", blocks)
+    size, change, state, token = max(changes)
+    if not size:
+        words = Paragraph.of("The norms of the aligned tokens’ vectors are the same in A and B.")
+        return Section("runs-norms", "Token norms of A and B", (words,))
+    blocks = (
+        Paragraph.of(
+            See(_NORMS), " shows how much longer or shorter the vectors of aligned tokens are in B."
+        ),
+        pictures.figure(
+            "runs-norms",
+            grid_difference(of_b, of_a, both.pairs),
+            with_minus(
+                "Norm of each token’s vector, B − A; tokens without a partner in A are blank. The "
+                f"largest difference is that of {_token(both.b, token)} in {names[state]} "
+                f"({change:+.2f})."
+            ),
+            alt,
+        ),
+    )
+    return Section("runs-norms", "Token norms of A and B", blocks)
+
+
+def _token(run: ActivationRun, token: int) -> str:
+    return f"“{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))}” ({token})"
 
 
 def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
@@ -185,6 +228,17 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
     if not found or len(both.a.hidden_states) != len(both.b.hidden_states):
         return None
     names, last = names_of_states(both.b), len(both.b.hidden_states) - 1
+    ends = sorted((end, in_b) for in_b, _, path in found if (end := path[last]) is not None)
+    words: list[str | See] = [
+        "A token has a cosine of 1 with itself in the other run if its context makes no "
+        "difference. "
+    ]
+    if len(ends) > 1 and ends[0][0] < ends[-1][0]:
+        (low, changed), (high, kept) = ends[0], ends[-1]
+        words.append(
+            f"In {names[last]}, {_token(both.b, changed)} changes most, with a cosine of "
+            f"{cosine_text(low)}, and {_token(both.b, kept)} least, with {cosine_text(high)}. "
+        )
     shown = tuple(dict.fromkeys((0, last // 2, last)))
     rows = tuple(
         Row.of(
@@ -199,27 +253,29 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
         Column("Index in A", "right"),
         *(Column(names[state], "decimal") for state in shown),
     )
+    blocks: list[Block] = [
+        Paragraph.of(*words, See(_SAME), " lists the aligned tokens."),
+        Table(columns, rows, _SAME, ("Cosine between the vectors of a token in A and in B.",)),
+    ]
     b, a = similarity_chart(both.b, last), similarity_chart(both.a, last)
-    blocks = (
-        Paragraph.of(
-            See(_SAME),
-            " gives the cosine between the vectors of the same token in the two runs: 1 means "
-            "that the context makes no difference. ",
-            See(_COSINES),
-            f" shows the difference B − A of the cosine of each pair of tokens in {names[last]}.",
-        ),
-        Table(
-            columns, rows, _SAME, ("The cosine between the vectors of the same token in A and B.",)
-        ),
-        pictures.figure(
-            "runs-cosines",
-            Picture(grid_difference(b, a, both.pairs, both.pairs), _SIDE, _SIDE),
-            f"The cosine of each pair of tokens in {names[last]}, B − A.",
-            "A heat map of tokens by tokens, coloured by the difference of the cosines.",
-            0.75,
-        ),
-    )
-    return Section("runs-similarity", "Similarity of A and B", blocks)
+    change = grid_difference(b, a, both.pairs, both.pairs)
+    values = np.asarray(change.values, dtype=np.float64)
+    if np.nanmax(np.abs(values), initial=0.0) > 0:
+        row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
+        one, other = (_token(both.b, int(place)) for place in (row, column))
+        blocks.append(
+            pictures.figure(
+                "runs-cosines",
+                Picture(change, *_SIZE),
+                with_minus(
+                    f"Cosine of each pair of tokens in {names[last]}, B − A. It changes most for "
+                    f"{one} and {other} ({values[row, column]:+.2f})."
+                ),
+                "A heat map of tokens by tokens, coloured by the difference of the cosines.",
+                0.6,
+            )
+        )
+    return Section("runs-similarity", "Similarity of A and B", tuple(blocks))
 
 
 def _heads(
@@ -237,27 +293,35 @@ def _heads(
     assert a is not None
     difference = grid_difference(b, a, pair.partners.columns, pair.partners.rows)
     rows = tuple(
-        Row.of(each.layer.name, str(each.head), f"{each.value:.6f}") for each in baseline.heads
+        Row.of(each.layer.name, str(each.head), f"{each.value:.4f}") for each in baseline.heads
     )
     columns = (Column("Layer", share=1), Column("Head", "right"), Column("Mean |Δ|", "decimal"))
-    title = f"Head {first.head} of {first.layer.name}"
-    blocks = (
-        Paragraph.of(
-            See(_HEADS),
-            " lists the heads whose attention changed most, over the tokens common to both runs; ",
-            See(_HEAD),
-            " shows the first of them.",
-        ),
-        Table(columns, rows, _HEADS, ("The heads whose attention changed most.",)),
+    title = f"head {first.head} of {first.layer.name}"
+    words: list[str | See] = [
+        f"Over the tokens that both runs have, the attention of {title} changed most, by "
+        f"{first.value:.4f} on average ("
+    ]
+    words += [See(_HEAD), "; ", See(_HEADS), ")."] if len(rows) > 1 else [See(_HEAD), ")."]
+    values = np.asarray(difference.values, dtype=np.float64)
+    row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
+    query, key = difference.rows[row], difference.columns[column]
+    blocks: list[Block] = [Paragraph.of(*words)]
+    if len(rows) > 1:
+        caption = "The heads whose attention changed most."
+        blocks.append(Table(columns, rows, _HEADS, (caption,)))
+    blocks.append(
         pictures.figure(
             "runs-head",
-            Picture(replace(difference, is_root=False), _HEAD_SIDE, _HEAD_SIDE),
-            f"{title}: difference B − A of the attention of each query (row) to each key (column).",
-            f"The attention map of {title[:1].lower()}{title[1:]}, B − A.",
-            0.8,
-        ),
+            Picture(replace(difference, is_root=False), *_SIZE),
+            with_minus(
+                f"Attention of each query (row) to each key (column) in {title}, B − A. It changes "
+                f"most from “{query}” to “{key}” ({values[row, column]:+.2f})."
+            ),
+            f"The attention map of {title}, B − A.",
+            0.6,
+        )
     )
-    return Section("runs-attention", "Attention of A and B", blocks)
+    return Section("runs-attention", "Attention of A and B", tuple(blocks))
 
 
 def _predictions(subject: Subject, both: _RunPair) -> Section | None:
@@ -269,9 +333,16 @@ def _scores(subject: Subject, both: _RunPair) -> Iterator[Block]:
     """Yield the class scores of both runs, if their heads have the same classes."""
     b, a = (classification(run, subject.architecture) for run in (both.b, both.a))
     if b is not None and a is not None and (b.of, b.labels) == (a.of, a.labels):
-        yield Paragraph.of(See(_CLASSES), f" gives the head’s scores for the {b.of} in both runs.")
+        line_a, line_b = best_line(both.a, a), best_line(both.b, b)
+        verdict = (
+            f"The prediction is the same in both runs: {line_b}"
+            if line_a == line_b
+            else f"The prediction in A is {line_a}; in B, {line_b}"
+        )
+        verdict = verdict if line_a else f"The head scores the {b.of} of both runs"
+        yield Paragraph.of(f"{verdict} (", See(_CLASSES), ").")
         table = scores_table(both.b, b, a, {in_b: in_a for in_a, in_b in both.pairs})
-        caption = ("The scores of the model’s head in A and B.",)
+        caption = ("Scores of the model’s head in A and B.",)
         yield table_of(table, _CLASSES, caption, MAX_CLASSES)
 
 
@@ -284,7 +355,18 @@ def _candidates(subject: Subject, both: _RunPair) -> Iterator[Block]:
         if of_a is None:
             continue
         name = f"table:runs-predicted-{position}"
-        where = f"token {position} ({visible(both.b.tokens[position].text)})"
-        yield Paragraph.of(See(name), f" lists the most likely tokens at {where} in both runs.")
+        where = _token(both.b, position)
+        yield Paragraph.of(f"{_prediction(where, of_a.guess, of_b.guess)} (", See(name), ").")
         table = candidates_table(both.b, of_b, of_a, is_compared=True)
-        yield table_of(table, name, (f"Predictions at {where} in A and B.",))
+        yield table_of(table, name, (f"Most likely tokens at {where} in B and in A.",))
+
+
+def _prediction(where: str, a: Guess, b: Guess) -> str:
+    """Return how the most likely token at a position changes from A to B."""
+    if not a.top or not b.top:
+        return f"At {where}, the scores of one run are not finite"
+    one, other = (isolated(visible(each.top[0].text)) for each in (a, b))
+    before, after = (probability_text(each.top[0].probability) for each in (a, b))
+    if one == other:
+        return f"At {where}, both runs predict “{one}”, A with {before} and B with {after}"
+    return f"At {where}, the prediction changes from “{one}” ({before}) to “{other}” ({after})"

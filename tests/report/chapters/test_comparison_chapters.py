@@ -45,34 +45,29 @@ def test_a_run_does_not_differ_from_itself(demo: Subject) -> None:
     section = drafted(runs, replace(demo, baseline=other))
     assert "another" in words(section.blocks[0])
     assert "11 of B’s 11 tokens were aligned" in words(section)
-    for row in rows(table(section, "runs")):
-        assert row[1] == row[2]
-        assert row[3] == "0"
-    for row in rows(table(section, "runs-others")):
-        assert row[1:] == ["0"] * 8
+    assert "standard deviation of each layer’s output is the same" in words(section)
+    assert "norms of the aligned tokens’ vectors are the same" in words(section)
+    assert not [*each(section, Figure)]
     # The attention of a run from a file is not known.
     assert not any("attention" in inner.name for inner in section.sections)
 
 
 def test_statistics_of_both_runs_and_their_difference(demo_pair: Subject) -> None:
     section = drafted(runs, demo_pair)
-    found = rows(table(section, "runs"))
-    assert len(found) == len(rows(table(section, "runs-others"))) == 6
+    found = rows(table(section, "runs-others"))
+    assert len(found) == 6
+    changes = []
     for layer, row in enumerate(found):
         a, b = (std_of(run, layer) for run in (demo_pair.baseline, demo_pair.run))
-        assert [*map(number, row[1:])] == pytest.approx((a, b, b - a), rel=1e-4)
-        std = rows(table(section, "runs-others"))[layer][2]
-        assert number(std) == pytest.approx(b - a, rel=1e-4)
-    assert [row[0] for row in rows(table(section, "runs-output"))][:3] == ["Mean", "Std", "Min"]
+        assert number(row[2]) == pytest.approx(b - a, rel=1e-3)
+        changes.append(abs(b - a))
+    assert f"most in layer {changes.index(max(changes))}, by" in words(section)
 
 
 def test_figures_and_cosines_of_both_runs(demo_pair: Subject) -> None:
     draft, section = runs(demo_pair), drafted(runs, demo_pair)
     shown = [figure.picture for figure in each(section, Figure)]
-    assert shown == [
-        *("runs-layers", "runs-norms-a", "runs-norms-b"),
-        *("runs-norms", "runs-cosines", "runs-head"),
-    ]
+    assert shown == ["runs-layers", "runs-norms", "runs-cosines", "runs-head"]
     assert draft is not None
     assert [*draft.pictures] == shown
     same = rows(table(section, "runs-same"))
