@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bertviewer.charts.attention import head_measures_chart
+from bertviewer.charts.chart import LineChart
 from bertviewer.charts.corpus import (
     corpus_heads,
     corpus_histogram,
@@ -15,7 +16,6 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, ranked_heads
 from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
-    QUANTILE_DIGITS,
     QUANTILES,
     Corpus,
     OutlierRow,
@@ -35,9 +35,10 @@ from bertviewer.report.blocks import (
 from bertviewer.report.chapters.sentence import outlier_rule
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.tables import exact, layer_table
+from bertviewer.report.tables import layer_table
 
-MAX_FEATURES = 12
+MAX_FEATURES, MAX_HEIGHT = 12, 400
+QUANTILE_DIGITS = 2
 _LAYERS, _VALUES, _ENTROPY = "figure:corpus-layers", "figure:corpus-values", "figure:corpus-entropy"
 _QUANTILES, _HEADS, _OUTLIERS = "table:corpus-layers", "table:corpus-heads", "table:corpus-outliers"
 _MEASURES: Mapping[Measure, str] = {
@@ -86,8 +87,12 @@ def _data(found: Corpus) -> Iterator[Block]:
                 "{0} lines could not be read and were skipped. ",
             )
         )
-    yield Paragraph(tuple(words))
     files: list[dict[str, Any]] = manifest.get("data", [])
+    if len(files) == 1:
+        name, digest = files[0]["name"], files[0]["sha256"]
+        yield Paragraph.of(*words, f"The data is {name}, with SHA-256 ", Code(digest), ".")
+        return
+    yield Paragraph(tuple(words))
     rows = tuple(
         Row.of(file["name"], f"{file['sentences']:,}", Code(file["sha256"])) for file in files
     )
@@ -104,23 +109,42 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
         for line in chart.lines
     )
     titles = (f"{100 * share:g}%" for share in QUANTILES)
-    caption = "Quantiles of the output of each layer."
-    table = layer_table(stacks, titles, _QUANTILES, caption, QUANTILE_DIGITS)
+    table = layer_table(
+        stacks, titles, _QUANTILES, "Quantiles of the output of each layer.", QUANTILE_DIGITS
+    )
     intro = Paragraph.of(
         See(_LAYERS),
         " shows the median of each layer’s output over all tokens of all sentences, with the "
         "band that contains 90% of the values; ",
         See(_QUANTILES),
-        " lists further quantiles. They are interpolated in histograms with bins up to 25% wide, "
-        f"and therefore given with {QUANTILE_DIGITS} digits.",
+        " lists further quantiles. A quantile is interpolated within a bin of a histogram, which "
+        "is at most a quarter of its lower edge wide, so that it may be off by up to 25% and is "
+        "given with two digits.",
     )
     picture = pictures.figure(
         "corpus-layers",
         chart,
-        "The median of each layer’s output, and the band from 5% to 95%.",
+        f"Median of each layer’s output, with the band from 5% to 95%.{_widest(chart)}",
         "A line over the layers with a band around it.",
     )
     return Section("corpus-layers", "Layer by layer", (intro, picture, table))
+
+
+def _widest(chart: LineChart) -> str:
+    """Return a sentence on the layers with the widest and the narrowest band."""
+    widths = [
+        (high - low, number, line.label)
+        for line in chart.lines
+        for number, (low, high) in enumerate(zip(line.low or (), line.high or (), strict=True))
+        if low is not None and high is not None
+    ]
+    if len(widths) < 2 or max(widths)[0] == min(widths)[0]:
+        return ""
+    ends = [
+        f"layer {number}{f' of {label}' if len(chart.lines) > 1 else ''} ({width:.2g})"
+        for width, number, label in (max(widths), min(widths))
+    ]
+    return f" The band is widest in {ends[0]} and narrowest in {ends[1]}."
 
 
 def _quantiles(found: Corpus, key: SelectionKey) -> Sequence[float | None]:
@@ -131,7 +155,7 @@ def _quantiles(found: Corpus, key: SelectionKey) -> Sequence[float | None]:
 def _values(found: Corpus, pictures: Pictures) -> Section | None:
     output = found.of("")
     chart = None if output is None else corpus_histogram(output)
-    if chart is None:
+    if output is None or chart is None:
         return None
     picture = pictures.figure(
         "corpus-values",
@@ -139,8 +163,13 @@ def _values(found: Corpus, pictures: Pictures) -> Section | None:
         "Distribution of the model’s output, without the lowest and highest 0.1% of the values.",
         "A histogram.",
     )
+    statistics = output.statistics
+    spread = ""
+    if statistics.mean is not None and statistics.std is not None:
+        mean, std = (with_minus(f"{value:.3g}") for value in (statistics.mean, statistics.std))
+        spread = f"; it has mean {mean} and standard deviation {std}"
     words = Paragraph.of(
-        See(_VALUES), " shows the distribution of the model’s output over all tokens."
+        See(_VALUES), f" shows the distribution of the model’s output over all tokens{spread}."
     )
     return Section("corpus-values", "Output values", (words, picture))
 
@@ -149,14 +178,21 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
     layers, figures = corpus_heads(subject.architecture, found)
     if not layers:
         return None
+    ranked = ranked_heads(figures, "entropy")
+    rows = tuple(_head_rows(figures))
+    if len(ranked) < 2 or not rows:
+        return None
+    ends = [
+        f"head {one.head} of {one.layer.name} ({one.value:.2f})" for one in (ranked[-1], ranked[0])
+    ]
     chart = head_measures_chart(layers, figures, "entropy")
     picture = pictures.figure(
         "corpus-entropy",
-        Picture(chart, height=90 + 22 * len(layers)),
-        "The entropy of each head, averaged over all tokens of all sentences.",
+        Picture(chart, height=min(MAX_HEIGHT, 90 + 22 * len(layers))),
+        "Entropy of each head in nats, averaged over all tokens of all sentences. The most "
+        f"concentrated is {ends[0]}, the broadest {ends[1]}.",
         "A heat map of layers by heads, coloured by entropy.",
     )
-    rows = tuple(_head_rows(figures))
     columns = (
         Column("Measure", share=1),
         Column("Highest", "decimal"),
@@ -164,12 +200,11 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
         Column("Lowest", "decimal"),
         Column("Head", share=1),
     )
-    table = Table(
-        columns, rows, _HEADS, ("The heads with the highest and the lowest value of each measure.",)
-    )
+    caption = "The heads with the highest and the lowest value of each measure."
+    table = Table(columns, rows, _HEADS, (caption,))
     words = Paragraph.of(
         See(_ENTROPY),
-        " shows the entropy of every head; ",
+        " shows how evenly each head attends; ",
         See(_HEADS),
         " lists the extremes of each measure.",
     )
@@ -178,9 +213,10 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
 
 def _head_rows(figures: Mapping[AttentionLayer, HeadMeasures]) -> Iterator[Row]:
     for measure, title in _MEASURES.items():
-        if heads := ranked_heads(figures, measure):
+        heads = ranked_heads(figures, measure)
+        if heads and heads[0].value > heads[-1].value:
             ends = (heads[0], heads[-1])
-            cells = [(exact(one.value), f"{one.layer.name}, head {one.head}") for one in ends]
+            cells = [(f"{one.value:.4f}", f"{one.layer.name}, head {one.head}") for one in ends]
             yield Row.of(title, *cells[0], *cells[1])
 
 
@@ -189,24 +225,41 @@ def _outliers(found: Corpus) -> Section | None:
         return None
     rule = outlier_rule("a sentence’s hidden state")
     names = corpus_state_names(found)
-    rows = tuple(_row(row, names) for row in outlier_rows(found)[:MAX_FEATURES])
-    if not rows:
+    every = outlier_rows(found)
+    if not every:
         nothing = f" No feature is an outlier in {FEW_SENTENCES:.0%} or more of the sentences."
         return Section("corpus-outliers", "Outlier features", (Paragraph.of(rule, nothing),))
+    first = every[0]
+    words = [
+        f"{rule} ",
+        count_text(
+            len(every),
+            "1 feature is an outlier in at least {1} of the sentences: ",
+            "{0} features are outliers in at least {1} of the sentences, most often ",
+            f"{FEW_SENTENCES:.0%}",
+        ),
+        f"feature {first.feature}, in {first.share:.1%} of the sentences ({names[first.state]}); "
+        f"there it deviates by up to {with_minus(f'{first.farthest:+.1f}')} standard deviations.",
+    ]
+    if len(every) == 1:
+        return Section("corpus-outliers", "Outlier features", (Paragraph.of(*words),))
     columns = (
         Column("Feature", "right"),
         Column("Sentences", "decimal", unit="%"),
-        Column("Most often in"),
+        Column("Most often in", share=1),
         Column("Tokens", "right"),
         Column("Deviation", "decimal", unit="std"),
     )
+    rows = tuple(_row(row, names) for row in every[:MAX_FEATURES])
+    omitted = len(every) - len(rows)
     caption = (
-        "The features that are outliers in the most sentences, each in the hidden state where "
-        "this is most frequent.",
+        "Features that are outliers in the most sentences, each in the hidden state where this is "
+        "most frequent.",
+        f" The other {omitted:,} are omitted." if omitted else "",
     )
-    words = Paragraph.of(rule, " ", See(_OUTLIERS), " lists them.")
     table = Table(columns, rows, _OUTLIERS, caption)
-    return Section("corpus-outliers", "Outlier features", (words, table))
+    blocks = (Paragraph.of(*words, " ", See(_OUTLIERS), " lists the most frequent ones."), table)
+    return Section("corpus-outliers", "Outlier features", blocks)
 
 
 def _row(row: OutlierRow, names: Sequence[str]) -> Row:

@@ -1,7 +1,7 @@
 """Chapter that compares two models: configurations and relative changes of the tensors."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import floor, hypot, inf, isfinite, log10
+from math import hypot, inf
 
 from msgspec import Struct
 
@@ -26,11 +26,13 @@ from bertviewer.report.chapters.both_models import both_models
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summary import provenance, value_text
+from bertviewer.report.tables import column_texts
 
 _KEYS, _CHANGED = "table:model-keys", "table:changed"
 _MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figure:change"
 MAX_TENSORS = 30
-MAX_DECIMALS = 5
+DIGITS = 4
+"""Significant digits of the largest change of a column."""
 _STATES: Mapping[State, tuple[str, str]] = {
     "changed": ("differs in value", "differ in value"),
     "other shape": ("differs in shape", "differ in shape"),
@@ -217,9 +219,13 @@ def _table(title: str, groups: Mapping[str, _Change], name: str, caption: str) -
     changed = [f"{one.changed / one.count:.2%}" if one.count else "–" for one in groups.values()]
     columns: dict[Column, Sequence[Span]] = {
         Column(title, share=1): [Code(group or "(model)") for group in groups],
-        Column("‖Δ‖ / ‖left‖", "decimal"): _aligned([one.relative for one in groups.values()]),
+        Column("‖Δ‖ / ‖left‖", "decimal"): column_texts(
+            [one.relative for one in groups.values()], DIGITS
+        ),
         Column(""): [Bar((one.relative or 0.0) / most if most else 0.0) for one in groups.values()],
-        Column("Max |Δ|", "decimal"): _aligned([one.max_abs for one in groups.values()]),
+        Column("Max |Δ|", "decimal"): column_texts(
+            [one.max_abs for one in groups.values()], DIGITS
+        ),
         Column("Changed", "decimal"): changed,
     }
     if all(one.changed == one.count for one in groups.values()):
@@ -236,10 +242,12 @@ def _changed(tensors: Sequence[ComparedTensor]) -> Table:
         Column("Tensor", share=1.4): [Code(one.name) for one in shown],
         Column("State"): [one.state for one in shown],
         Column("Shape"): [_shape(one) for one in shown],
-        Column("‖Δ‖ / ‖left‖", "decimal"): _aligned(
+        Column("‖Δ‖ / ‖left‖", "decimal"): column_texts(
             [None if c is None else c.relative for c in changes]
         ),
-        Column("Max |Δ|", "decimal"): _aligned([None if c is None else c.max_abs for c in changes]),
+        Column("Max |Δ|", "decimal"): column_texts(
+            [None if c is None else c.max_abs for c in changes], DIGITS
+        ),
         Column("Changed", "right"): [
             "–" if c is None else f"{c.count - c.equal:,}" for c in changes
         ],
@@ -254,17 +262,6 @@ def _table_of(columns: Mapping[Column, Sequence[Span]], name: str, caption: str)
     shown = {column: cells for column, cells in columns.items() if len(set(cells)) > 1}
     rows = tuple(Row.of(*cells) for cells in zip(*shown.values(), strict=True))
     return Table(tuple(shown), rows, name, (caption,))
-
-
-def _aligned(values: Sequence[float | None]) -> list[str]:
-    """Return numbers with one precision: two digits of the smallest, or powers of ten for all."""
-    sizes = [abs(value) for value in values if value is not None and isfinite(value) and value]
-    decimals = max(0, 1 - floor(log10(min(sizes)))) if sizes else 0
-    form = f".{decimals}f" if decimals <= MAX_DECIMALS else ".1e"
-    return [
-        "–" if value is None else with_minus(f"{value:{form}}") if value else "0"
-        for value in values
-    ]
 
 
 def _shape(tensor: ComparedTensor) -> str:
