@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 
+import numpy as np
+from msgspec.structs import replace
+
 from bertviewer.charts.attention import (
     RunAttention,
     head_chart,
@@ -11,11 +14,18 @@ from bertviewer.charts.attention import (
 )
 from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.attention_maps import HeadMeasures, Kind, ranked_heads
+from bertviewer.core.analysis.attention_maps import (
+    AttentionMaps,
+    HeadMeasures,
+    Kind,
+    ranked_heads,
+    received_attention,
+)
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Figure, Paragraph, Section, TokenBox, Tokens
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.run_details import AttentionDetails
@@ -62,9 +72,17 @@ def attention(subject: Subject) -> ChapterDraft | None:
     return ChapterDraft(Section("attention", "Attention", blocks, sections), pictures)
 
 
+def layer_name(layer: AttentionLayer) -> str:
+    """Return "layer 0", or "the cross-attention of decoder layer 0"."""
+    if layer.number is None or not layer.kind:
+        return layer.name
+    kind = f"{layer.kind}-attention" if layer.kind in ("self", "cross") else layer.kind
+    return f"the {kind} of {replace(layer, kind='').name}"
+
+
 def head_name(layer: AttentionLayer, head: int) -> str:
     """Return "head 2 of layer 0"."""
-    return f"head {head} of {layer.name}"
+    return f"head {head} of {layer_name(layer)}"
 
 
 def targets(run: ActivationRun) -> Mapping[Kind, str]:
@@ -85,8 +103,8 @@ def _overview(run: ActivationRun, details: AttentionDetails) -> Iterator[Paragra
     heads = sum(len(each["entropy"]) for each in _known(details).values())
     size = count_text(
         len(details.measures),
-        "The run has one attention module with {1}. ",
-        "The run has {0} attention modules with {1} in total. ",
+        "This chapter covers one attention layer with {1}. ",
+        "This chapter covers {0} attention layers with {1} in total. ",
         count_text(heads, "1 head", "{0} heads"),
     )
     every = [(layer, one) for layer, each in details.kinds.items() for one in each]
@@ -97,13 +115,15 @@ def _overview(run: ActivationRun, details: AttentionDetails) -> Iterator[Paragra
         yield Paragraph.of(size, nothing)
         return
     if details.large is None:
-        ends = [f"{end(_entropies(details)):.2f}" for end in (min, max)]
+        ends = dict.fromkeys(f"{end(_entropies(details)):.2f}" for end in (min, max))
+        range_text = (
+            f"lie between {' and '.join(ends)}" if len(ends) > 1 else f"are {next(iter(ends))}"
+        )
         is_omitted = not details.shown
         yield Paragraph.of(
             size,
             "In this run, all heads attend nearly uniformly: their entropies, averaged over the "
-            f"queries, lie between {ends[0]} and {ends[1]} nats, and uniform attention would give "
-            f"{_most(details)}. ",
+            f"queries, {range_text} nats, and uniform attention would give {_most(details)}. ",
             "Their maps show no pattern and are omitted." if is_omitted else "",
         )
         return
@@ -115,28 +135,31 @@ def _overview(run: ActivationRun, details: AttentionDetails) -> Iterator[Paragra
             name = f"{head_name(layer, best.head)}, {best.share:.1%}"
             most = f" (most of all {name})" if len(found) > 1 else f" ({name})"
             parts.append((len(found), f"to {target}{most}"))
-    sentences = []
+    sentences = [
+        "In this run, no head attends mainly to the previous, the next, the same, the first or a "
+        "special token. "
+    ]
     if parts:
         first = count_text(parts[0][0], "1 head attends mainly ", "{0} heads attend mainly ")
         others = (f"{count} {text}" for count, text in parts[1:])
-        sentences.append(f"In this run, {_joined((first + parts[0][1], *others))}. ")
+        sentences = [f"In this run, {_joined((first + parts[0][1], *others))}. "]
     broad, rest = ([one for _, one in every if one.kind == kind] for kind in ("broad", "other"))
     if broad:
         sentences.append(
             count_text(
                 len(broad),
-                "1 head is broad and spreads its attention almost evenly. ",
-                "{0} heads are broad and spread their attention almost evenly. ",
+                "1 head is broad: it spreads its attention almost evenly. ",
+                "{0} heads are broad: they spread their attention almost evenly. ",
             )
         )
     if rest and len(rest) < len(every):
         sentences.append(
             count_text(
-                len(rest), "1 head has no such pattern. ", "{0} heads have no such pattern. "
+                len(rest),
+                "The remaining head shows none of these patterns.",
+                "The remaining {0} heads show none of these patterns.",
             )
         )
-    elif rest:
-        sentences.append("No head attends mainly to neighbouring or special tokens, or broadly. ")
     yield Paragraph.of(size, *sentences)
     yield Paragraph.of(_DEFINITION, look="note")
 
@@ -196,11 +219,11 @@ def _layer(
     return pictures.figure(
         f"heads-{layer.path}-{layer.call}",
         Picture(chart, height=24 + 128 * rows),
-        f"All heads of {layer.name}, with queries as rows and keys as columns. "
+        f"All heads of {layer_name(layer)}, with queries as rows and keys as columns. "
         + (f"{seen[:1].upper()}{seen[1:]}. " if seen else "")
         + "H is the entropy in nats"
         + (", d the mean distance in tokens." if has_distance else "."),
-        f"The attention maps of all heads of {layer.name}.",
+        f"The attention maps of all heads of {layer_name(layer)}.",
     )
 
 
@@ -229,7 +252,7 @@ def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) ->
         f"attention; uniform attention would give it {kind.uniform:.1%}."
         if kind.kind != "other"
         else f"is the most concentrated: its entropy is {kind.share:.0%} of that of uniform "
-        "attention."
+        f"attention. {_favourite(run, maps, head)}"
     )
     keys = max(len(maps.query_tokens), len(maps.key_tokens))
     side, width = _SMALL if keys <= _FEW_TOKENS else _LARGE
@@ -240,6 +263,16 @@ def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) ->
         f"The attention map of {name}.",
         width,
     )
+
+
+def _favourite(run: ActivationRun, maps: AttentionMaps, head: int) -> str:
+    """Return which token receives most of a head's attention."""
+    received = received_attention(maps)
+    shares = received.shares[head]
+    best = int(np.nanargmax(shares))
+    token = received.tokens[best]
+    text = isolated(shortened(visible(run.tokens[token].text), _TOKEN_LENGTH))
+    return f"On average, “{text}” ({token}) receives most, {shares[best]:.1%}."
 
 
 def _mask(subject: Subject, run: ActivationRun, padding: Padding) -> Section:

@@ -20,6 +20,7 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.core.util.text import isolated, listed
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Table
+from bertviewer.report.chapters.attention import head_name
 from bertviewer.report.run_details import OtherModelDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
@@ -298,7 +299,7 @@ def _attention(found: OtherModelDetails) -> Iterator[Paragraph]:
     if not found.heads:
         return
     heads = [
-        f"head {one.head} of {one.layer.name} ({one.value:.4f})" for one in found.heads[:_MAX_HEADS]
+        f"{head_name(one.layer, one.head)} ({one.value:.4f})" for one in found.heads[:_MAX_HEADS]
     ]
     yield Paragraph.of(
         "The attention of these heads differs most, by the mean absolute difference of their "

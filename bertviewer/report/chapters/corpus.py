@@ -32,6 +32,7 @@ from bertviewer.report.blocks import (
     See,
     Table,
 )
+from bertviewer.report.chapters.attention import head_name
 from bertviewer.report.chapters.sentence import outlier_rule
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
@@ -183,7 +184,7 @@ def _heads(subject: Subject, found: Corpus, pictures: Pictures) -> Section | Non
     if len(ranked) < 2 or not rows:
         return None
     ends = [
-        f"head {one.head} of {one.layer.name} ({one.value:.2f})" for one in (ranked[-1], ranked[0])
+        f"{head_name(one.layer, one.head)} ({one.value:.2f})" for one in (ranked[-1], ranked[0])
     ]
     chart = head_measures_chart(layers, figures, "entropy")
     picture = pictures.figure(

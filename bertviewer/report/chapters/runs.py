@@ -21,6 +21,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Strong, Table
+from bertviewer.report.chapters.attention import head_name
 from bertviewer.report.chapters.predictions import MAX_CLASSES
 from bertviewer.report.chapters.sentence import STATISTIC_PHRASES, STATISTIC_TITLES, run_text
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
@@ -296,7 +297,7 @@ def _heads(
         Row.of(each.layer.name, str(each.head), f"{each.value:.4f}") for each in baseline.heads
     )
     columns = (Column("Layer", share=1), Column("Head", "right"), Column("Mean |Δ|", "decimal"))
-    title = f"head {first.head} of {first.layer.name}"
+    title = head_name(first.layer, first.head)
     words: list[str | See] = [
         f"Over the tokens that both runs have, the attention of {title} changed most, by "
         f"{first.value:.4f} on average ("
