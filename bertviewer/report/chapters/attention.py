@@ -11,6 +11,7 @@ from bertviewer.charts.attention import (
     head_chart,
     head_measures_chart,
     heads_chart,
+    most_keys,
 )
 from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -27,7 +28,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
 from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Figure, Paragraph, Section, TokenBox, Tokens
-from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
+from bertviewer.report.pictures import ChapterDraft, Picture, Pictures, heads_picture
 from bertviewer.report.run_details import AttentionDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import difference_text
@@ -36,8 +37,6 @@ _ENTROPY = "figure:entropy"
 _LARGE, _SMALL = (620, 0.8), (400, 0.5)
 """Pixels of a map, and its share of the text width; small for texts of ``_FEW_TOKENS``."""
 _FEW_TOKENS = 16
-_HEADS_PER_ROW = 6
-"""Two layers of 12 heads fit on one page."""
 _MAX_HEIGHT = 400
 _MAX_BOXES = 40
 _TOKEN_LENGTH = 32
@@ -58,7 +57,7 @@ def attention(subject: Subject) -> ChapterDraft | None:
     large = None if details.large is None else details.large.layer
     blocks: tuple[Block, ...] = (
         *_overview(run, details),
-        *_entropy(details, pictures),
+        *_entropy(run, details, pictures),
         *(
             _layer(run, details, layer, pictures)
             for layer in details.shown
@@ -180,7 +179,7 @@ def _most(details: AttentionDetails) -> str:
     return " to ".join(ends)
 
 
-def _entropy(details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
+def _entropy(run: ActivationRun, details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
     """Yield the map of entropies, unless it would have one colour only."""
     ranked = ranked_heads(details.measures, "entropy")
     if details.large is None or not ranked or ranked[0].value == ranked[-1].value:
@@ -192,7 +191,7 @@ def _entropy(details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
     yield pictures.figure(
         "entropy",
         Picture(
-            head_measures_chart(layers, details.measures, "entropy"),
+            head_measures_chart(layers, details.measures, "entropy", keys=most_keys(run)),
             height=min(_MAX_HEIGHT, 90 + 22 * len(layers)),
         ),
         f"Entropy of each head in nats, averaged over the queries. The most concentrated is {low}, "
@@ -204,8 +203,6 @@ def _entropy(details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
 def _layer(
     run: ActivationRun, details: AttentionDetails, layer: AttentionLayer, pictures: Pictures
 ) -> Figure:
-    chart = heads_chart(RunAttention(run, details.maps[layer], layer))
-    rows = -(-len(chart.captions) // _HEADS_PER_ROW)
     kinds = details.kinds.get(layer, ())
     parts = [
         f"{_heads_text(found)} {_attends(len(found), target)}"
@@ -218,7 +215,7 @@ def _layer(
     has_distance = details.maps[layer].distances is not None
     return pictures.figure(
         f"heads-{layer.path}-{layer.call}",
-        Picture(chart, height=24 + 128 * rows),
+        heads_picture(heads_chart(RunAttention(run, details.maps[layer], layer))),
         f"All heads of {layer_name(layer)}, with queries as rows and keys as columns. "
         + (f"{seen[:1].upper()}{seen[1:]}. " if seen else "")
         + "H is the entropy in nats"
