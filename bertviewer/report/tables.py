@@ -1,13 +1,15 @@
 """Tables of a report made from tables of the window, and numbers as text."""
 
 from collections.abc import Iterable
-from math import isfinite
+from math import floor, isfinite, log10
 
 from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.core.util.numbers import deviation_text, with_minus
 from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
 
 Figures = Iterable[float | None]
+MAX_PLACES = 6
+"""Decimals of a number without a power of 10."""
 
 
 def exact(value: float | None, digits: int = 5) -> str:
@@ -17,6 +19,19 @@ def exact(value: float | None, digits: int = 5) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return with_minus(f"{value:#.{digits}g}".rstrip(".") if value else "0")
+
+
+def column_texts(values: Figures, digits: int) -> list[str]:
+    """Return the numbers of a column with one number of decimals.
+
+    The largest has ``digits`` significant digits; a dash stands for an unknown number.
+    """
+    given = list(values)
+    largest = max((abs(x) for x in given if x is not None and isfinite(x)), default=0.0)
+    places = max(digits - 1 - floor(log10(largest)), 0) if largest else 0
+    if places > MAX_PLACES:
+        return ["–" if x is None else with_minus(f"{x:.{digits - 1}e}") for x in given]
+    return ["–" if x is None else with_minus(f"{x:,.{places}f}") for x in given]
 
 
 def cosine_text(value: float | None) -> str:

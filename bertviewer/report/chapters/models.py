@@ -243,7 +243,7 @@ def _changed(tensors: Sequence[ComparedTensor]) -> Table:
         Column("State"): [one.state for one in shown],
         Column("Shape"): [_shape(one) for one in shown],
         Column("‖Δ‖ / ‖left‖", "decimal"): column_texts(
-            [None if c is None else c.relative for c in changes]
+            [None if c is None else c.relative for c in changes], DIGITS
         ),
         Column("Max |Δ|", "decimal"): column_texts(
             [None if c is None else c.max_abs for c in changes], DIGITS

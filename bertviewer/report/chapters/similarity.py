@@ -215,7 +215,7 @@ def _finding(found: SentenceComparison) -> Iterator[str | See]:
         if shown.last_unrelated is not None:
             high = cosine_text(shown.last_unrelated.high)
             yield (
-                f", higher than those of {pairs} (at most {high}), which is evidence of similarity. "
+                f", higher than those of {pairs} (at most {high}): evidence of similarity. "
                 if shown.is_above_unrelated
                 else f", not higher than those of {pairs} (up to {high}), so it is no evidence of "
                 "similarity. "
