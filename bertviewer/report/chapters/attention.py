@@ -308,7 +308,7 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
     where = names[number] if number < len(names) else f"hidden state {number}"
     shares = [layer.unmasked for layer in padding.attentions]
     received = (
-        f" padding then receives up to {max(shares):.1%} of a module’s attention." if shares else ""
+        f" padding then receives up to {max(shares):.1%} of a layer’s attention." if shares else ""
     )
     if most.changes:
         yield f"Without it, they differ by up to {difference_text(most.unmasked)} ({where})"
@@ -317,7 +317,7 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
         yield "Without it, they do not change either"
         yield (", because no token attends to later positions. " if padding.is_causal else ". ")
     if leaked := max((layer.masked for layer in padding.attentions), default=0.0):
-        yield f"Even with the mask, padding receives up to {leaked:.1%} of a module’s attention. "
+        yield f"Even with the mask, padding receives up to {leaked:.1%} of a layer’s attention. "
     last = padding.states[-1]
     if last.padded_norm > 0:
         yield (

@@ -6,13 +6,13 @@ from msgspec import Struct
 
 from bertviewer.charts.classification import best_line
 from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
-from bertviewer.charts.table import probability_text
 from bertviewer.core.analysis.predictions import (
     Candidate,
     ClassScores,
     Predictions,
     classification,
     predicted_positions,
+    predicts_next,
 )
 from bertviewer.core.analysis.similarity import Cosines, cosines
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -27,6 +27,7 @@ from bertviewer.report.tables import cosine_text
 
 _CLASSES, _VECTORS = "table:models-classes", "table:models-vectors"
 _MAX_ROWS, _MAX_HEADS = 40, 3
+LEAST_PROBABILITY = 0.0001
 _SIDES = ("left", "right")
 
 
@@ -61,7 +62,8 @@ def both_models(subject: Subject) -> Section | None:
     is_same = left.run.tokens == right.run.tokens
     blocks: list[Block] = [Paragraph(tuple(_tokens(left.run, right.run)))]
     blocks += _untrained(left, right)
-    compared = (*_classes(left, right, is_same), *_candidates(left, right))
+    place = "After" if predicts_next(subject.architecture) else "At"
+    compared = (*_classes(left, right, is_same), *_candidates(left, right, place))
     blocks += compared
     if not compared:
         heads = [name for name, side in zip(_SIDES, (left, right), strict=True) if side.has_head]
@@ -70,6 +72,11 @@ def both_models(subject: Subject) -> Section | None:
             blocks += _vectors(left.run, right.run)
             blocks += _attention(found)
     return Section("models-run", title, tuple(blocks))
+
+
+def likelihood(value: float) -> str:
+    """Return a probability with four decimals."""
+    return "< 0.0001" if 0 < value < LEAST_PROBABILITY else f"{value:.4f}"
 
 
 def _side(
@@ -127,12 +134,12 @@ def _classes(left: _Side, right: _Side, is_same: bool) -> Iterator[Block]:
             yield from _labels(left.run, one, other)
         return
     lines = [best_line(side.run, scores) for side, scores in ((left, one), (right, other))]
-    yield Paragraph.of(f"The left model predicts: {lines[0]}. The right model: {lines[1]}.")
+    yield Paragraph.of(f"Left model: {lines[0]}. Right model: {lines[1]}.")
     if one.of == "answer" or one.labels != other.labels or len(one.labels) < 2:
         return
     a, b = (_row(scores) for scores in (one, other))
     is_value = one.probabilities is None
-    text = cosine_text if is_value else probability_text
+    text = cosine_text if is_value else likelihood
     order = sorted(range(len(a)), key=lambda label: -b[label])[:_MAX_ROWS]
     rows = tuple(
         Row.of(
@@ -209,22 +216,24 @@ def _labels(run: ActivationRun, one: ClassScores, other: ClassScores) -> Iterato
 def _probability(scores: ClassScores, row: int) -> str:
     if scores.probabilities is None:
         return "–"
-    return probability_text(float(scores.probabilities[row, scores.best[row]]))
+    return likelihood(float(scores.probabilities[row, scores.best[row]]))
 
 
-def _candidates(left: _Side, right: _Side) -> Iterator[Block]:
-    """Yield the most likely tokens of both models at the same places."""
+def _candidates(left: _Side, right: _Side, place: str) -> Iterator[Block]:
+    """Yield the most likely tokens of both models, at the same tokens or after them."""
     for one, other in zip(left.predictions, right.predictions, strict=True):
         tops = [each.guess.top for each in (one, other)]
         if not all(tops):
             continue
         name = f"table:models-predicted-{one.position}"
         where = _token(left.run, one.position)
-        yield Paragraph.of(f"At {where}, {_change(*(top[0] for top in tops))} (", See(name), ").")
+        yield Paragraph.of(
+            f"{place} {where}, {_change(*(top[0] for top in tops))} (", See(name), ")."
+        )
         rows = tuple(
             Row.of(
                 str(rank),
-                *(cell for one in pair for cell in (_text(one), probability_text(one.probability))),
+                *(cell for one in pair for cell in (_text(one), likelihood(one.probability))),
             )
             for rank, pair in enumerate(zip(*tops, strict=False), 1)
         )
@@ -236,11 +245,13 @@ def _candidates(left: _Side, right: _Side) -> Iterator[Block]:
                 for column in (Column(side, share=1), Column("Probability", "decimal"))
             ),
         )
-        yield Table(columns, rows, name, (f"Most likely tokens at {where} in both models.",))
+        yield Table(
+            columns, rows, name, (f"Most likely tokens {place.lower()} {where} in both models.",)
+        )
 
 
 def _change(one: Candidate, other: Candidate) -> str:
-    a, b = (probability_text(each.probability) for each in (one, other))
+    a, b = (likelihood(each.probability) for each in (one, other))
     if one.text == other.text:
         return f"both models predict “{_text(one)}”, with probabilities {a} and {b}"
     return f"the prediction changes from “{_text(one)}” ({a}) to “{_text(other)}” ({b})"

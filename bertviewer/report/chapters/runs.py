@@ -12,7 +12,6 @@ from bertviewer.charts.comparison import grid_difference, line_overlay, shared_l
 from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
 from bertviewer.charts.layers import layer_chart
 from bertviewer.charts.predictions import candidates_table
-from bertviewer.charts.table import probability_text
 from bertviewer.charts.token_charts import norms_chart, similarity_chart
 from bertviewer.core.analysis.predictions import Guess, classification
 from bertviewer.core.analysis.similarity import token_pair_path
@@ -22,6 +21,7 @@ from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Strong, Table
 from bertviewer.report.chapters.attention import head_name
+from bertviewer.report.chapters.both_models import likelihood
 from bertviewer.report.chapters.predictions import MAX_CLASSES
 from bertviewer.report.chapters.sentence import STATISTIC_PHRASES, STATISTIC_TITLES, run_text
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
@@ -367,7 +367,7 @@ def _prediction(where: str, a: Guess, b: Guess) -> str:
     if not a.top or not b.top:
         return f"At {where}, the scores of one run are not finite"
     one, other = (isolated(visible(each.top[0].text)) for each in (a, b))
-    before, after = (probability_text(each.top[0].probability) for each in (a, b))
+    before, after = (likelihood(each.top[0].probability) for each in (a, b))
     if one == other:
         return f"At {where}, both runs predict “{one}”, A with {before} and B with {after}"
     return f"At {where}, the prediction changes from “{one}” ({before}) to “{other}” ({after})"
