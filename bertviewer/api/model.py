@@ -306,7 +306,7 @@ class Model:
             compare_from: the same, with the other model as the reference.
             sections: names of the chapters; all that apply by default.
             layers: layers to show in full, as numbers or a text such as "0, 2-4" or "all"; the
-                first and the last by default.
+                first and the last by default, and of the attention that of the most telling head.
             statistic: the statistic to plot by layer.
             paper: ``a4`` or ``letter``.
             title: the model's name by default.

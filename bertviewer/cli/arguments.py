@@ -280,7 +280,8 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         "--layers",
         default="",
         metavar="N,…",
-        help='layers to show in full: 0,5 or 2-4 or "all" (default: first and last)',
+        help='layers to show in full: 0,5 or 2-4 or "all" (default: first and last; '
+        "of the attention, the layer of the most telling head)",
     )
     parser.add_argument(
         "--statistic",

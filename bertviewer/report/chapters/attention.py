@@ -296,6 +296,9 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
         "longer text; the attention mask is 1 for the text and 0 for the padding. ",
     )
     masked = max(state.masked for state in padding.states)
+    if not all(isfinite(state.masked + state.unmasked) for state in padding.states):
+        yield "Some hidden states are not finite, so that the effect of the mask is unknown."
+        return
     most = max(padding.states, key=lambda state: state.unmasked)
     rounding = f" up to rounding (at most {difference_text(masked)})" if masked else ""
     yield (
@@ -311,9 +314,10 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
         f" padding then receives up to {max(shares):.1%} of a layer’s attention." if shares else ""
     )
     if most.changes:
-        yield f"Without it, they differ by up to {difference_text(most.unmasked)} ({where})"
+        change = f"{most.unmasked:.2f}" if most.unmasked >= 0.1 else difference_text(most.unmasked)
+        yield f"Without it, they differ by up to {change} ({where})"
         yield f":{received} " if received and max(shares) else ". "
-    else:
+    elif padding.is_same:
         yield "Without it, they do not change either"
         yield (", because no token attends to later positions. " if padding.is_causal else ". ")
     if leaked := max((layer.masked for layer in padding.attentions), default=0.0):
@@ -321,7 +325,6 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
     last = padding.states[-1]
     if last.padded_norm > 0:
         yield (
-            "The hidden states of padding positions are computed as well and are not zero: their "
-            f"mean norm after the last layer is {last.padded_norm:.2f}, that of the text "
-            f"{last.norm:.2f}."
+            "The hidden states of padding positions are computed as well and are not zero: in the "
+            f"last one, their mean norm is {last.padded_norm:.2f}, that of the text {last.norm:.2f}."
         )
