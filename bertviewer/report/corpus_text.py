@@ -24,16 +24,18 @@ def corpus_text(corpus: Corpus) -> str:
         _counts(corpus),
     ]
     if left_out := manifest.get("left_out"):
-        lines.append(f"Skipped: {left_out:,} that could not be read")
+        skipped = count_text(left_out, "{} line", "{} lines")
+        lines.append(f"Skipped: {skipped} that could not be read")
         lines += [
             f"  {file['name']}, {where}: {problem}"
             for file in manifest["data"]
             for where, problem in file["first_left_out"]
         ]
     if unread := manifest.get("unread"):
-        lines.append(f"Skipped: {unread:,} rejected by the tokenizer")
+        skipped = count_text(unread, "{} sentence", "{} sentences")
+        lines.append(f"Skipped: {skipped} rejected by the tokenizer")
     if cut := manifest.get("cut"):
-        lines.append(f"Cut: {count_text(cut, '{} sentence', '{} sentences')}")
+        lines.append(f"Cut to the maximum length: {count_text(cut, '{} sentence', '{} sentences')}")
     left_out_heads = manifest.get("attentions_left_out") or ()
     kinds = Counter((each["class"], each["left_out"]) for each in left_out_heads)
     for (name, why), count in kinds.items():

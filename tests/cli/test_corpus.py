@@ -23,7 +23,7 @@ def test_output_and_files(
     (elsewhere / data.name).write_bytes(data.read_bytes())
     assert printed("corpus", tiny_bert_folder, data.name, "-o", "out").splitlines()[1:] == [
         "3 sentences · 17 tokens · 1 shard",
-        "Skipped: 1 that could not be read",
+        "Skipped: 1 line that could not be read",
         "  lines.txt, line 3: it is empty",
     ]
     folder = elsewhere / "out"

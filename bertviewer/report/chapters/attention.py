@@ -326,5 +326,6 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
     if last.padded_norm > 0:
         yield (
             "The hidden states of padding positions are computed as well and are not zero: in the "
-            f"last one, their mean norm is {last.padded_norm:.2f}, that of the text {last.norm:.2f}."
+            f"last one, they have a mean norm of {last.padded_norm:.2f}, those of the text of "
+            f"{last.norm:.2f}."
         )
