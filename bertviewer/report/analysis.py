@@ -190,7 +190,7 @@ def _with_maps(
     shown = large if layers is None else tuple(one for one in known if one.number in layers)
     maps = {
         layer: attention.maps.get(layer) or context.attention(layer)
-        for layer in dict.fromkeys((known[0], *shown, *large))
+        for layer in dict.fromkeys((*shown, *large))
     }
     return replace(attention, shown=shown, maps=maps)
 

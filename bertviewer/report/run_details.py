@@ -133,7 +133,7 @@ class AttentionDetails(Struct, frozen=True, eq=False):
         uniform: the largest entropy of uniform attention in each of these layers.
         shown: the layers to show in full.
         large: the head to show large; ``None`` if all are broad.
-        maps: of the first layer, of ``shown``, and of the layer of ``large``.
+        maps: of ``shown``, and of the layer of ``large``.
     """
 
     measures: Mapping[AttentionLayer, HeadMeasures] = field(default_factory=dict)

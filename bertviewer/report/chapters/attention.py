@@ -26,12 +26,12 @@ from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text
-from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Figure, Paragraph, Section, TokenBox, Tokens
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures, heads_picture
 from bertviewer.report.run_details import AttentionDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import difference_text
+from bertviewer.report.words import joined, quoted_token
 
 _ENTROPY = "figure:entropy"
 _LARGE, _SMALL = (620, 0.8), (400, 0.5)
@@ -53,7 +53,6 @@ def attention(subject: Subject) -> ChapterDraft | None:
     if run is None or details is None:
         return None
     pictures = Pictures()
-    first = next(iter(details.measures))
     large = None if details.large is None else details.large.layer
     blocks: tuple[Block, ...] = (
         *_overview(run, details),
@@ -64,7 +63,7 @@ def attention(subject: Subject) -> ChapterDraft | None:
             if layer != large or len(details.maps[layer].probabilities) > 1
         ),
         *_large(run, details, pictures),
-        *subject.answers("attention", maps=details.maps[large or first]),
+        *subject.answers("attention"),
     )
     padding = subject.details.padding
     sections = () if padding is None else (_mask(subject, run, padding),)
@@ -141,7 +140,7 @@ def _overview(run: ActivationRun, details: AttentionDetails) -> Iterator[Paragra
     if parts:
         first = count_text(parts[0][0], "1 head attends mainly ", "{0} heads attend mainly ")
         others = (f"{count} {text}" for count, text in parts[1:])
-        sentences = [f"In this run, {_joined((first + parts[0][1], *others))}. "]
+        sentences = [f"In this run, {joined((first + parts[0][1], *others))}. "]
     broad, rest = ([one for _, one in every if one.kind == kind] for kind in ("broad", "other"))
     if broad:
         sentences.append(
@@ -211,7 +210,7 @@ def _layer(
     ]
     if broad := [one.head for one in kinds if one.kind == "broad"]:
         parts.append(f"{_heads_text(broad)} {'is' if len(broad) == 1 else 'are'} broad")
-    seen = _joined(parts)
+    seen = joined(parts)
     has_distance = details.maps[layer].distances is not None
     return pictures.figure(
         f"heads-{layer.path}-{layer.call}",
@@ -225,17 +224,11 @@ def _layer(
 
 
 def _heads_text(heads: Sequence[int]) -> str:
-    return f"head{'' if len(heads) == 1 else 's'} {_joined([*map(str, heads)])}"
+    return f"head{'' if len(heads) == 1 else 's'} {joined([*map(str, heads)])}"
 
 
 def _attends(count: int, target: str) -> str:
     return f"{'attends' if count == 1 else 'attend'} mainly to {target}"
-
-
-def _joined(parts: Sequence[str]) -> str:
-    """Return "a, b and c"."""
-    *others, last = parts or ("",)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) -> Iterator[Figure]:
@@ -268,8 +261,7 @@ def _favourite(run: ActivationRun, maps: AttentionMaps, head: int) -> str:
     shares = received.shares[head]
     best = int(np.nanargmax(shares))
     token = received.tokens[best]
-    text = isolated(shortened(visible(run.tokens[token].text), _TOKEN_LENGTH))
-    return f"On average, “{text}” ({token}) receives most, {shares[best]:.1%}."
+    return f"On average, {quoted_token(run, token)} receives most, {shares[best]:.1%}."
 
 
 def _mask(subject: Subject, run: ActivationRun, padding: Padding) -> Section:

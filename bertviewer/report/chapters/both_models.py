@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from bertviewer.charts.classification import best_line
-from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
+from bertviewer.charts.labels import visible
 from bertviewer.core.analysis.predictions import (
     Candidate,
     ClassScores,
@@ -24,10 +24,10 @@ from bertviewer.report.chapters.attention import head_name
 from bertviewer.report.run_details import OtherModelDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
+from bertviewer.report.words import likelihood, quoted_token
 
 _CLASSES, _VECTORS = "table:models-classes", "table:models-vectors"
 _MAX_ROWS, _MAX_HEADS = 40, 3
-LEAST_PROBABILITY = 0.0001
 _SIDES = ("left", "right")
 
 
@@ -72,11 +72,6 @@ def both_models(subject: Subject) -> Section | None:
             blocks += _vectors(left.run, right.run)
             blocks += _attention(found)
     return Section("models-run", title, tuple(blocks))
-
-
-def likelihood(value: float) -> str:
-    """Return a probability with four decimals."""
-    return "< 0.0001" if 0 < value < LEAST_PROBABILITY else f"{value:.4f}"
 
 
 def _side(
@@ -193,7 +188,7 @@ def _labels(run: ActivationRun, one: ClassScores, other: ClassScores) -> Iterato
     )
     rows = tuple(
         Row.of(
-            _token(run, token),
+            quoted_token(run, token),
             *(
                 cell
                 for scores in (one, other)
@@ -226,7 +221,7 @@ def _candidates(left: _Side, right: _Side, place: str) -> Iterator[Block]:
         if not all(tops):
             continue
         name = f"table:models-predicted-{one.position}"
-        where = _token(left.run, one.position)
+        where = quoted_token(left.run, one.position)
         yield Paragraph.of(
             f"{place} {where}, {_change(*(top[0] for top in tops))} (", See(name), ")."
         )
@@ -261,10 +256,6 @@ def _text(candidate: Candidate) -> str:
     return isolated(visible(candidate.text))
 
 
-def _token(run: ActivationRun, token: int) -> str:
-    return f"“{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))}” ({token})"
-
-
 def _vectors(left: ActivationRun, right: ActivationRun) -> Iterator[Block]:
     """Yield the cosines of each token's vectors in the two models."""
     if not left.hidden_states or not right.hidden_states:
@@ -284,10 +275,10 @@ def _vectors(left: ActivationRun, right: ActivationRun) -> Iterator[Block]:
     finding = ""
     if len(last) > 1:
         (low, changed), (high, kept) = min(last), max(last)
+        most, least = (quoted_token(left, token) for token in (changed, kept))
         finding = (
-            f"After the last layer, the vector of {_token(left, changed)} differs most between the "
-            f"models, with a cosine of {cosine_text(low)}, and that of {_token(left, kept)} least, "
-            f"with {cosine_text(high)}. "
+            f"After the last layer, the vector of {most} differs most between the models, with a "
+            f"cosine of {cosine_text(low)}, and that of {least} least, with {cosine_text(high)}. "
         )
     yield Paragraph.of(
         finding,
@@ -297,7 +288,7 @@ def _vectors(left: ActivationRun, right: ActivationRun) -> Iterator[Block]:
         "separately do not correspond to one another.",
     )
     rows = tuple(
-        Row.of(_token(left, n), *(cosine_text(values[n]) for values in shown.values()))
+        Row.of(quoted_token(left, n), *(cosine_text(values[n]) for values in shown.values()))
         for n in range(min(len(left.tokens), _MAX_ROWS, *map(len, shown.values())))
     )
     columns = (Column("Token", share=1), *(Column(name, "decimal") for name in shown))

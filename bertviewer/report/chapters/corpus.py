@@ -16,6 +16,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, ranked_heads
 from bertviewer.core.corpus.corpus import (
     FEW_SENTENCES,
+    QUANTILE_DIGITS,
     QUANTILES,
     Corpus,
     OutlierRow,
@@ -39,7 +40,6 @@ from bertviewer.report.subject import Subject
 from bertviewer.report.tables import layer_table
 
 MAX_FEATURES, MAX_HEIGHT = 12, 400
-QUANTILE_DIGITS = 2
 _LAYERS, _VALUES, _ENTROPY = "figure:corpus-layers", "figure:corpus-values", "figure:corpus-entropy"
 _QUANTILES, _HEADS, _OUTLIERS = "table:corpus-layers", "table:corpus-heads", "table:corpus-outliers"
 _MEASURES: Mapping[Measure, str] = {
@@ -119,8 +119,8 @@ def _layers(subject: Subject, found: Corpus, pictures: Pictures) -> Section | No
         "band that contains 90% of the values; ",
         See(_QUANTILES),
         " lists further quantiles. A quantile is interpolated within a bin of a histogram, which "
-        "is at most a quarter of its lower edge wide, so that it may be off by up to 25% and is "
-        "given with two digits.",
+        "is at most a quarter of its lower edge wide; as it may be off by up to 25%, it is given "
+        f"with {QUANTILE_DIGITS} digits.",
     )
     picture = pictures.figure(
         "corpus-layers",

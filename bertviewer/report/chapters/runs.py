@@ -21,13 +21,13 @@ from bertviewer.core.util.numbers import count_text, with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import Block, Column, Paragraph, Row, Section, See, Strong, Table
 from bertviewer.report.chapters.attention import head_name
-from bertviewer.report.chapters.both_models import likelihood
 from bertviewer.report.chapters.predictions import MAX_CLASSES
 from bertviewer.report.chapters.sentence import STATISTIC_PHRASES, STATISTIC_TITLES, run_text
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.run_details import BaselineDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text, exact, layer_table, table_of
+from bertviewer.report.words import likelihood, quoted_token
 
 _LAYERS, _HEAD, _NORMS = "figure:runs-layers", "figure:runs-head", "figure:runs-norms"
 _NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
@@ -206,17 +206,13 @@ def _norms(both: _RunPair, pictures: Pictures) -> Section | None:
             grid_difference(of_b, of_a, both.pairs),
             with_minus(
                 "Norm of each token’s vector, B − A; tokens without a partner in A are blank. The "
-                f"largest difference is that of {_token(both.b, token)} in {names[state]} "
+                f"largest difference is that of {quoted_token(both.b, token)} in {names[state]} "
                 f"({change:+.2f})."
             ),
             alt,
         ),
     )
     return Section("runs-norms", "Token norms of A and B", blocks)
-
-
-def _token(run: ActivationRun, token: int) -> str:
-    return f"“{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))}” ({token})"
 
 
 def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
@@ -236,9 +232,10 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
     ]
     if len(ends) > 1 and ends[0][0] < ends[-1][0]:
         (low, changed), (high, kept) = ends[0], ends[-1]
+        one, other = (quoted_token(both.b, token) for token in (changed, kept))
         words.append(
-            f"In {names[last]}, {_token(both.b, changed)} changes most, with a cosine of "
-            f"{cosine_text(low)}, and {_token(both.b, kept)} least, with {cosine_text(high)}. "
+            f"In {names[last]}, {one} changes most, with a cosine of {cosine_text(low)}, and "
+            f"{other} least, with {cosine_text(high)}. "
         )
     shown = tuple(dict.fromkeys((0, last // 2, last)))
     rows = tuple(
@@ -263,7 +260,7 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
     values = np.asarray(change.values, dtype=np.float64)
     if np.nanmax(np.abs(values), initial=0.0) > 0:
         row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
-        one, other = (_token(both.b, int(place)) for place in (row, column))
+        one, other = (quoted_token(both.b, int(place)) for place in (row, column))
         blocks.append(
             pictures.figure(
                 "runs-cosines",
@@ -356,7 +353,7 @@ def _candidates(subject: Subject, both: _RunPair) -> Iterator[Block]:
         if of_a is None:
             continue
         name = f"table:runs-predicted-{position}"
-        where = _token(both.b, position)
+        where = quoted_token(both.b, position)
         yield Paragraph.of(f"{_prediction(where, of_a.guess, of_b.guess)} (", See(name), ").")
         table = candidates_table(both.b, of_b, of_a, is_compared=True)
         yield table_of(table, name, (f"Most likely tokens at {where} in B and in A.",))

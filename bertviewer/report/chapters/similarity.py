@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
+from bertviewer.charts.labels import names_of_states
 from bertviewer.charts.token_charts import similarity_chart
 from bertviewer.core.analysis.sentence_vectors import (
     PooledCosines,
@@ -16,7 +16,6 @@ from bertviewer.core.analysis.sentence_vectors import (
 )
 from bertviewer.core.analysis.similarity import Vectors, cosine_matrix
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import (
     Block,
     Break,
@@ -32,6 +31,7 @@ from bertviewer.report.blocks import (
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
+from bertviewer.report.words import joined, quoted_token
 
 _MEANS, _SENTENCES = "table:cosines", "table:sentence-cosines"
 _SIZE = (480, 480)
@@ -95,14 +95,9 @@ def _extremes(run: ActivationRun, cosines: NDArray[np.float64], name: str) -> It
     yield f"the least similar is {one} and {other}, with {cosine_text(low)}. "
 
 
-def _token(run: ActivationRun, token: int) -> str:
-    """Return a token with its position: “bank” (2)."""
-    return f"“{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))}” ({token})"
-
-
 def _pair(run: ActivationRun, cosines: NDArray[np.float64], value: float) -> tuple[str, str]:
     first, second = np.argwhere(cosines == value)[0].tolist()
-    return _token(run, first), _token(run, second)
+    return quoted_token(run, first), quoted_token(run, second)
 
 
 def _trend(states: Sequence[NDArray[np.float64]], names: Sequence[str]) -> Iterator[str | See]:
@@ -158,8 +153,8 @@ def _alike(run: ActivationRun, cosines: NDArray[np.float64]) -> str:
     )
     high, low = int(np.nanargmax(means)), int(np.nanargmin(means))
     return (
-        f"{_token(run, high)} is most similar to the other tokens (mean "
-        f"{cosine_text(float(means[high]))}), {_token(run, low)} least "
+        f"{quoted_token(run, high)} is most similar to the other tokens (mean "
+        f"{cosine_text(float(means[high]))}), {quoted_token(run, low)} least "
         f"({cosine_text(float(means[low]))})."
     )
 
@@ -225,14 +220,9 @@ def _finding(found: SentenceComparison) -> Iterator[str | See]:
     else:
         above = [one.label for one in known if one.is_above_unrelated]
         yield f"Their cosine is evidence of similarity only if it exceeds those of {pairs}"
-        yield f"; here it does by {_and(above)}. " if above else ", which it does not here. "
+        yield f"; here it does by {joined(above)}. " if above else ", which it does not here. "
     if len(found.poolings) > 1:
         yield from (See(_SENTENCES), " compares the poolings.")
-
-
-def _and(parts: Sequence[str]) -> str:
-    *others, last = parts
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _pooling_row(found: PooledCosines) -> Row:
