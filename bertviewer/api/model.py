@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bertviewer.api.figure import Figure
     from bertviewer.api.formula import Formula
     from bertviewer.api.run import Run
-    from bertviewer.report.options import Paper
+    from bertviewer.report.options import Appendix, Paper
 
 CPU = "cpu"
 
@@ -291,6 +291,7 @@ class Model:
         author: str = "",
         grey: bool = False,
         corpus: Corpus | str | PathLike[str] | None = None,
+        appendix: Appendix = "folded",
         format: str | None = None,
     ) -> Path:
         """Write a report, and return its path.
@@ -313,6 +314,7 @@ class Model:
             author: author on the title page.
             grey: whether to use shades of grey only.
             corpus: a corpus of this model, or its folder.
+            appendix: ``folded`` to list identical layers once, or ``full``.
             format: pdf, html, markdown, latex or json.
         """
         from bertviewer.api.corpus import Corpus
@@ -331,6 +333,7 @@ class Model:
             author=author,
             grey=grey,
             corpus=str(folder or ""),
+            appendix=appendix,
             format=format or "",
         )
         plan = plan_report(Path(file), self.loaded.source, options, data)

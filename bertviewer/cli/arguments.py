@@ -261,7 +261,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     from bertviewer.charts.layers import STATISTICS
     from bertviewer.report.catalogue import CHAPTERS
     from bertviewer.report.formats.formats import FORMATS
-    from bertviewer.report.options import PAPERS, STATISTIC
+    from bertviewer.report.options import APPENDICES, PAPERS, STATISTIC
 
     parser.add_argument(
         "--format",
@@ -288,6 +288,12 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         default=STATISTIC,
         metavar="NAME",
         help=f"statistic to plot by layer: {', '.join(STATISTICS)} (default: {STATISTIC})",
+    )
+    parser.add_argument(
+        "--appendix",
+        choices=APPENDICES,
+        default=APPENDICES[0],
+        help="list identical layers once, or all modules and parameters (default: folded)",
     )
     parser.add_argument("--paper", choices=PAPERS, default=PAPERS[0], help="default: a4")
     parser.add_argument(

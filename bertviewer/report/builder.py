@@ -20,7 +20,14 @@ from bertviewer.report.document import ReportDocument
 from bertviewer.report.draft import draft_report
 from bertviewer.report.formats.formats import ReportFormat, format_by_name
 from bertviewer.report.formats.saving import save_report
-from bertviewer.report.options import PAPERS, Options, layer_numbers, parse_layers, today
+from bertviewer.report.options import (
+    APPENDICES,
+    PAPERS,
+    Options,
+    layer_numbers,
+    parse_layers,
+    today,
+)
 from bertviewer.report.pictures import Picture
 from bertviewer.report.run_details import OtherModelDetails, RunContext, RunDetails
 from bertviewer.report.subject import ReportInputs, Subject
@@ -38,7 +45,8 @@ def check_options(options: Options) -> None:
     """Check options before a model is opened.
 
     Raises:
-        UserError: there is no such chapter, statistic or paper, or the layers are no numbers.
+        UserError: there is no such chapter, statistic, paper or appendix, or the layers are no
+            numbers.
     """
     if not chosen_chapters(options.sections):
         raise UserError("no section is selected")
@@ -46,6 +54,9 @@ def check_options(options: Options) -> None:
     check_statistic(options.statistic)
     if options.paper not in PAPERS:
         raise UserError(f"unknown paper size {options.paper!r}: choose from {', '.join(PAPERS)}")
+    if options.appendix not in APPENDICES:
+        known = ", ".join(APPENDICES)
+        raise UserError(f"unknown appendix {options.appendix!r}: choose from {known}")
 
 
 class _Analysis(Struct, frozen=True, eq=False):

@@ -12,7 +12,7 @@ from bertviewer.core.schema.activation_run import Sentence
 from bertviewer.core.sources.model_source import AUTO, BASE, SCHEME, ModelSource
 from bertviewer.core.sources.parsing import RUNS_SUFFIX
 from bertviewer.report.formats.formats import ReportFormat, format_by_suffix
-from bertviewer.report.options import PAPERS, STATISTIC, Options
+from bertviewer.report.options import APPENDICES, PAPERS, STATISTIC, Options
 from bertviewer.report.subject import ReportInputs
 
 CPU = "cpu"
@@ -79,8 +79,9 @@ def _report_words(
         yield f"--layers={','.join(map(str, layers))}"
     if options.paper != PAPERS[0]:
         yield f"--paper={options.paper}"
-    for name, text in (("title", options.title), ("author", options.author)):
-        if text:
+    words = ("appendix", options.appendix), ("title", options.title), ("author", options.author)
+    for name, text in words:
+        if text and (name, text) != ("appendix", APPENDICES[0]):
             yield f"--{name}={text}"
     if options.grey:
         yield "--grey"

@@ -23,7 +23,7 @@ from bertviewer.report.blocks import (
 )
 from bertviewer.report.catalogue import BIBLIOGRAPHY, chosen_chapters
 from bertviewer.report.document import Front, ReportDocument
-from bertviewer.report.options import Options
+from bertviewer.report.options import APPENDICES, Options
 from bertviewer.report.pictures import Picture
 from bertviewer.report.subject import Subject
 from bertviewer.report.summary import provenance, random_weights_warning
@@ -57,6 +57,8 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
         UserError: there is no such chapter.
     """
     chosen = chosen_chapters(options.sections)
+    is_folded = options.appendix == APPENDICES[0]
+    subject = replace(subject, sections=options.sections, is_folded=is_folded)
     drafts = [draft for chapter in chosen if (draft := chapter.draft(subject)) is not None]
     pictures = {name: found for draft in drafts for name, found in draft.pictures.items()}
     outline = outline_of(subject.architecture)

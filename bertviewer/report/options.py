@@ -12,6 +12,8 @@ from bertviewer.core.util.errors import UserError
 
 Paper = Literal["a4", "letter"]
 PAPERS: tuple[Paper, ...] = get_args(Paper)
+Appendix = Literal["folded", "full"]
+APPENDICES: tuple[Appendix, ...] = get_args(Appendix)
 STATISTIC = "std"
 """The statistic that is plotted by layer by default."""
 ENDS, ALL = "first and last", "all"
@@ -31,6 +33,7 @@ class Options(Struct, frozen=True):
         author: author on the title page.
         grey: whether to use shades of grey only.
         corpus: folder of a corpus of the model.
+        appendix: whether the lists of modules and parameters fold identical layers into one.
         format: name of the file format; "" to choose it by the file's extension.
     """
 
@@ -42,6 +45,7 @@ class Options(Struct, frozen=True):
     author: str = ""
     grey: bool = False
     corpus: str = ""
+    appendix: Appendix = "folded"
     format: str = ""
 
     @property

@@ -87,6 +87,8 @@ class Subject(Struct, frozen=True, eq=False, dict=True):
         origin: where the weights come from.
         statistic: the statistic to plot by layer.
         corpus: statistics of the model over many sentences.
+        sections: the chosen chapters; ``None`` for all that apply.
+        is_folded: whether the lists of the appendix show identical layers once.
     """
 
     architecture: Architecture
@@ -99,11 +101,17 @@ class Subject(Struct, frozen=True, eq=False, dict=True):
     origin: Origin = Origin()
     statistic: str = STATISTIC
     corpus: "Corpus | None" = None
+    sections: tuple[str, ...] | None = None
+    is_folded: bool = True
 
     @cached_property
     def walkthrough(self) -> Walkthrough:
         """The walkthrough of the model."""
         return build_walkthrough(self.architecture, self.run)
+
+    def has_chapter(self, name: str) -> bool:
+        """Return whether a chapter is chosen, so that others may refer to its tables."""
+        return self.sections is None or name in self.sections
 
     def answers(self, section: explanation.Section) -> tuple[Answer, ...]:
         """Return the most useful answers about a subject that apply to the model and the run.

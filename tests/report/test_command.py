@@ -74,6 +74,7 @@ def test_all_options(inputs: ReportInputs) -> None:
         author="Ada $USER",
         grey=True,
         statistic="rms",
+        appendix="full",
     )
     checked = replace(inputs, checked=("pooler", "--encoder, 0"))
     found = parsed(checked, chosen, (0, 5), "-my report.pdf")
@@ -84,7 +85,7 @@ def test_all_options(inputs: ReportInputs) -> None:
     assert not found.check
     assert not found.random_weights
     assert found.layers == "0,5"
-    for name in ("sections", "paper", "title", "author", "grey", "statistic"):
+    for name in ("sections", "paper", "title", "author", "grey", "statistic", "appendix"):
         assert getattr(found, name) == getattr(chosen, name)
     assert parsed(replace(inputs, is_all_checked=True)).check
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertviewer import __version__
 
-FORMAT = 15
+FORMAT = 16
 """Raise it whenever derived or stored data changes: counts, costs, flows, formulas, their encoding.
 
 Data of another format is derived again. The variable ``BERTVIEWER_NO_CACHE`` ignores all of it.

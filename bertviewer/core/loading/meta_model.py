@@ -1,5 +1,6 @@
 """Models built on torch's meta device, read as an ``Architecture``."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ from bertviewer.core.util.progress import Progress
 _SCALARS = (str, int, float, type(None))
 _MODULE_ATTRIBUTES = frozenset({*vars(nn.Module()), "call_super_init", "dump_patches"})
 """Attributes that every module has."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def read_meta_model(
@@ -140,13 +142,25 @@ def _node_builders(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[N
             and isinstance(value, _SCALARS)
             and not name.startswith("_")
         }
-        builder = NodeBuilder(path, kind.__name__, kind.__module__, attributes)
+        extra = _extra_repr(module)
+        builder = NodeBuilder(path, kind.__name__, kind.__module__, attributes, extra)
         builders[id(module)] = builder
         for name, child in module.named_children():
             below = builders.get(id(child)) or walk(child, builder.child_path(name))
             builder.children.append((name, below))
-        builder.finish(own.get(path, ()), signatures, (kind, module.extra_repr()))
+        builder.finish(own.get(path, ()), signatures, (kind, extra))
         return builder
 
     walk(module, "")
     return list(builders.values())
+
+
+def _extra_repr(module: nn.Module) -> str:
+    """Return what ``print`` writes in brackets after the class: some classes replace ``repr``."""
+    start, text = f"{type(module).__name__}(", ""
+    if next(module.children(), None) is None:
+        text = repr(module)
+    is_usual = text.startswith(start) and text.endswith(")")
+    found = text[len(start) : -1] if is_usual else module.extra_repr()
+    # Addresses of objects differ from run to run.
+    return " ".join(_ADDRESS.sub("", found).split())

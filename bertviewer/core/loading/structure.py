@@ -25,8 +25,8 @@ class NodeBuilder:
     its parameters count there only.
     """
 
-    __slots__ = ("attributes", "children", "class_module", "class_name", "own", "parameters",
-                 "path", "repeat", "signature", "trainable")  # fmt: skip
+    __slots__ = ("attributes", "children", "class_module", "class_name", "extra_repr", "own",
+                 "parameters", "path", "repeat", "signature", "trainable")  # fmt: skip
 
     def __init__(
         self,
@@ -34,11 +34,13 @@ class NodeBuilder:
         class_name: str,
         class_module: str = "",
         attributes: Mapping[str, Scalar] | None = None,
+        extra_repr: str = "",
     ) -> None:
         self.path = path
         self.class_name = class_name
         self.class_module = class_module
         self.attributes = attributes or {}
+        self.extra_repr = extra_repr
         self.children: list[tuple[str, NodeBuilder]] = []
         self.parameters = self.own = self.trainable = 0
         self.repeat: Repeat | None = None
@@ -111,6 +113,7 @@ class NodeBuilder:
             count_formula=str(self.parameters),
             forward_formula=None,
             class_module=self.class_module,
+            extra_repr=self.extra_repr,
         )
 
 

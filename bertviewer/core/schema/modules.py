@@ -33,6 +33,7 @@ class ModuleNode(Document, frozen=True, rename={"class_name": "class"}):
         share: the fraction of the model's parameters.
         repeat: the run of equal siblings, ``None`` for none.
         attributes: the module's own plain attributes (``in_features``, ``eps``, ``p`` …).
+        extra_repr: what ``print(model)`` writes in brackets after the class.
         count_formula: a Python expression for ``parameters`` with the symbols as integers.
         forward_formula: Typst mathematics, or ``None``.
         class_module: the Python module that defines the class, empty if unknown.
@@ -45,7 +46,7 @@ class ModuleNode(Document, frozen=True, rename={"class_name": "class"}):
 
     JSON = (
         "path class_name class_module depth parameters own_parameters trainable share"
-        " repeat attributes count_formula domain forward_formula formula_from role"
+        " repeat attributes extra_repr count_formula domain forward_formula formula_from role"
     )
 
     path: str
@@ -60,6 +61,7 @@ class ModuleNode(Document, frozen=True, rename={"class_name": "class"}):
     count_formula: str
     forward_formula: str | None
     class_module: str = ""
+    extra_repr: str = ""
     domain: str | None = None
     formula_from: FormulaFrom | None = None
     role: str = ""

@@ -21,12 +21,11 @@ from bertviewer.core.walkthrough.node_groups import (
     module_flows,
     with_single_layers,
 )
+from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.steps import (
     SEGMENT_EMBEDDING,
     TOKEN_EMBEDDING,
-    ShapeReader,
     StepReader,
-    common_path,
 )
 from bertviewer.core.walkthrough.walkthrough import (
     SEGMENT_IDS,
@@ -35,6 +34,7 @@ from bertviewer.core.walkthrough.walkthrough import (
     Step,
     StepCount,
     Walkthrough,
+    common_path,
 )
 
 TARGET = "Target embeddings"
@@ -192,8 +192,19 @@ class _Builder:
         outside = (t.numel for t in new if not t.name.startswith(f"{section.path}."))
         expected = section.expected + sum(outside)
         if new:
-            step = replace(step, count=self._counter.take(new))
+            inner = self._counted(step.inner, new)
+            step = replace(step, count=self._counter.take(new), inner=inner)
         self._sections[-1] = replace(section, steps=(*section.steps, step), expected=expected)
+
+    def _counted(self, steps: Sequence[Step], new: Sequence[TensorInfo]) -> tuple[Step, ...]:
+        """Return inner steps with the counts of new tensors; none if these are not all theirs."""
+        found, left = list(steps), {tensor.name: tensor for tensor in new}
+        for place, step in enumerate(steps):
+            own = [t for t in self._counter.tensors(step.reads) if left.pop(t.name, None)]
+            if own:
+                paths = tuple(dict.fromkeys(tensor.owner for tensor in own))
+                found[place] = replace(step, paths=paths, count=self._counter.count(own))
+        return () if left else tuple(found)
 
     def _add_unused(self, below: str = "") -> None:
         for path, tensors in self._counter.unused(below).items():

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.polynomials import (
@@ -27,7 +28,14 @@ from bertviewer.core.expressions.symbols import Symbol, name_order
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
-from bertviewer.core.walkthrough.walkthrough import Piece, Section, StepCount, Walkthrough
+from bertviewer.core.walkthrough.walkthrough import (
+    Piece,
+    Section,
+    Step,
+    StepCount,
+    Walkthrough,
+    common_path,
+)
 
 _MULTIPLE = re.compile(r"^(\d+)\*([A-Za-z]\w{0,3})$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -79,11 +87,15 @@ class TensorCounter:
 
     def take(self, tensors: Iterable[TensorInfo]) -> StepCount:
         """Count the tensors that are not counted yet."""
-        owners: dict[str, list[TensorInfo]] = {}
         taken = list(filter(self.is_left, tensors))
+        self._left -= {tensor.name for tensor in taken}
+        return self.count(taken)
+
+    def count(self, taken: Sequence[TensorInfo]) -> StepCount:
+        """Return the count of tensors, counted or not."""
+        owners: dict[str, list[TensorInfo]] = {}
         for tensor in taken:
             owners.setdefault(tensor.owner, []).append(tensor)
-        self._left -= {tensor.name for tensor in taken}
         pieces = pieces_of((self._architecture.module(at), own) for at, own in owners.items())
         symbols = compact(pieces)
         return StepCount(
@@ -187,12 +199,16 @@ _SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
 
 class Component(Struct, frozen=True):
-    """One component: its sum tensor by tensor, and with like terms collected; "" if unknown."""
+    """One component: its sum tensor by tensor, and with like terms collected; "" if unknown.
+
+    ``places`` are the outermost modules with exactly its tensors; equal layers are one place.
+    """
 
     title: str
     parameters: int
     spelled: str = ""
     collected: str = ""
+    places: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -236,35 +252,62 @@ def count_components(
     walkthrough: Walkthrough, architecture: Architecture, declared: Sequence[Relation]
 ) -> ComponentCounts:
     """Return the parameters of each component; ``declared`` are substitutions."""
-    # Equal layers are counted with the one that is shown; all after the layers is one component.
+    # Equal layers are counted with the one that is shown; others of all parts after the layers.
     sections = [each for each in walkthrough.sections if each.kind not in ("others", "rest")]
-    rest = tuple(s for each in walkthrough.sections if each.kind == "rest" for s in each.steps)
-    title = "After the blocks" if architecture.source.task == "base" else "Head"
-    if {step.name for step in rest if step.count.parameters} == {"Pooler"}:
-        title = "Pooler"
-    sections.append(Section("rest", title, rest))
+    rest: dict[str, list[Step]] = {"pooler": [], "": [], "head": []}
+    for section in walkthrough.sections:
+        for step in section.steps if section.kind == "rest" else ():
+            rest[_kind_on_top(step, architecture)].append(step)
+    sections += [
+        Section("rest", title, tuple(steps))
+        for title, steps in zip(("Pooler", "After the blocks", "Head"), rest.values(), strict=True)
+    ]
     symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
     used = tuple(relation for relation in declared if relation.name in symbols)
     return ComponentCounts(
-        tuple(_component(section, used) for section in sections if section.parameters),
+        tuple(
+            _component(section, used, _places(section, walkthrough, architecture))
+            for section in sections
+            if section.parameters
+        ),
         used,
         architecture.root.parameters,
         architecture.tensor_count,
     )
 
 
-def _component(section: Section, declared: Sequence[Relation]) -> Component:
+def _component(
+    section: Section, declared: Sequence[Relation], places: tuple[str, ...]
+) -> Component:
     parameters, times = section.times * section.parameters, section.symbols or str(section.times)
+    component = Component(_title(section), parameters, places=places)
     if not any(step.count.symbols for step in section.steps):
-        return Component(_title(section), parameters)
+        return component
     pieces = changed(
         (piece for step in section.steps for piece in step.count.pieces),
         lambda dim: substituted(dim, declared),
     )
-    sums = (spaced(pieces), collected(pieces))
-    return Component(
-        _title(section), parameters, *(s if times == "1" else f"{times}*({s})" for s in sums)
-    )
+    sums = (s if times == "1" else f"{times}*({s})" for s in (spaced(pieces), collected(pieces)))
+    return replace(component, spelled=next(sums), collected=next(sums))
+
+
+def _places(
+    section: Section, walkthrough: Walkthrough, architecture: Architecture
+) -> tuple[str, ...]:
+    if section.path:
+        others = (
+            step.paths
+            for step in walkthrough.steps
+            if step.is_layers and step.count.parameters and len(step.paths) == section.times - 1
+        )
+        holder = section.path.rpartition(".")[0]
+        paths = next((each for each in others if each[0].rpartition(".")[0] == holder), ())
+        return Step("", (section.path, *paths), is_layers=True).locations
+    counted = (step.paths for step in section.steps if step.count.parameters)
+    paths = tuple(dict.fromkeys(path for paths in counted for path in paths))
+    node = architecture.module(common_path(paths))
+    is_whole = node is not None and node.path and node.parameters == section.parameters
+    return (node.path,) if node is not None and is_whole else paths
 
 
 def _title(section: Section) -> str:
@@ -272,7 +315,11 @@ def _title(section: Section) -> str:
         return "Embedding" if section.title == "Embeddings" else section.title
     title = section.title.removeprefix("One ")
     blocks = title.replace("layer", "blocks").capitalize()
-    return blocks if title != section.title else f"Blocks like {title[:1].lower()}{title[1:]}"
+    if title != section.title:
+        return blocks if section.times > 1 else blocks.replace("blocks", "block")
+    if section.times == 1:
+        return title.replace("layer", "block").replace("Layer", "Block")
+    return f"Blocks like {title[:1].lower()}{title[1:]}"
 
 
 class Subtotal(Struct, frozen=True):
@@ -299,16 +346,22 @@ def subtotal(walkthrough: Walkthrough, architecture: Architecture) -> Subtotal |
     These are modules with such names, and in a model for a task all modules after those with the
     layers. A tied weight of a head counts with the embeddings.
     """
-    bodies = {n.path.partition(".")[0] for n in architecture.modules if n.name.isdecimal()}
     on_top: Counter[str] = Counter()
     paths: list[str] = []
     for section in walkthrough.sections:
         for step in section.steps if section.kind == "rest" else ():
-            names = (step.path or "").split(".")
-            is_head = architecture.source.task != "base" and names[0] not in bodies
-            is_head |= any(name.endswith("head") for name in names)
-            if step.count.parameters and (is_head or "pooler" in names):
-                on_top["pooler" if "pooler" in names else "head"] += step.count.parameters
+            kind = _kind_on_top(step, architecture)
+            if step.count.parameters and kind:
+                on_top[kind] += step.count.parameters
                 paths += step.paths
     left = walkthrough.parameters - on_top.total()
     return Subtotal(left, on_top, tuple(paths)) if on_top else None
+
+
+def _kind_on_top(step: Step, architecture: Architecture) -> str:
+    """Return ``pooler`` or ``head`` for a step after the layers, "" for others."""
+    names = (step.path or "").split(".")
+    bodies = {n.path.partition(".")[0] for n in architecture.modules if n.name.isdecimal()}
+    is_head = architecture.source.task != "base" and names[0] not in bodies
+    is_head |= any(name.endswith("head") for name in names)
+    return "pooler" if "pooler" in names else "head" if is_head else ""

@@ -1,20 +1,16 @@
 """The steps of a graph: which nodes form one, its usual name, its note and its shapes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
-from math import isclose, prod, sqrt
+from math import isclose, sqrt
 from typing import Literal
 
 from msgspec.structs import replace
 
-from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.bindings import bindings, split_source_target
 from bertviewer.core.schema.flow import Edge, Flow, Node
+from bertviewer.core.walkthrough.inner_steps import InnerSteps
 from bertviewer.core.walkthrough.node_groups import (
     BLOCKS,
     ENDS,
@@ -25,71 +21,8 @@ from bertviewer.core.walkthrough.node_groups import (
     attentions_of,
     is_data,
 )
-from bertviewer.core.walkthrough.walkthrough import Step, StepShape
-
-
-class ShapeReader:
-    """Names the dimensions of traced shapes: B sentences of S tokens, S_d in a decoder.
-
-    In a graph without symbols, lengths are recognised by their traced values and widths by the
-    model's tensors.
-    """
-
-    def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
-        self.tokens, self._target = (
-            split_source_target(architecture, run.tokens) if run else ((), ())
-        )
-        self._length = "S"
-        flows = architecture.flows
-        flow = None if flows is None else flows.flow("")
-        inputs = [node.name for node in flow.nodes if node.kind == "input"] if flow else []
-        self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
-        self._lengths = {} if flows is None else flows.lengths
-        self._values = bindings(architecture, run)
-        self._widths: dict[int, str] = {}
-        for tensor in architecture.parameters:
-            for size, symbol in zip(tensor.shape, tensor.symbolic_shape or (), strict=False):
-                if not symbol.isdecimal():
-                    self._widths.setdefault(size, symbol)
-
-    def turn_to_target(self) -> None:
-        """Use the target's tokens from now on, in an encoder-decoder."""
-        self.tokens, self._length = self._target, "S_d"
-
-    def shape(
-        self, found: Node | Edge, tokens: Node | Edge | None = None, part: slice = slice(None)
-    ) -> StepShape | None:
-        """Return a traced shape, or a part of it, in symbols and numbers.
-
-        A shape [B*S, D] is returned as [B, S, D] if ``tokens`` has that shape.
-        """
-        names, whole = self._names(found)[part], () if tokens is None else tokens.shape
-        if tokens and len(names) == 2 and len(whole) == 3 and found.shape[0] == prod(whole[:2]):
-            last = self._names(replace(found, shape=(*whole[:2], found.shape[-1])))[-1]
-            names = [*self._names(tokens)[:2], last]
-        numbers = list(map(self._number, names))
-        return StepShape(shape_text(names), shape_text(numbers)) if names else None
-
-    def _names(self, found: Node | Edge) -> list[str]:
-        sizes = found.shape
-        if found.symbolic_shape is not None:
-            return list(found.symbolic_shape)
-        lengths = self._lengths if self._has_text else {}
-        tokens = {lengths.get(each): each for each in ("S_d", "S", self._length)}
-        # Some layers have the features before the positions.
-        places = (0, 2) if len(sizes) == 3 and sizes[1] not in tokens else (0, 1)
-        names = [tokens.get(n, str(n)) if at in places else str(n) for at, n in enumerate(sizes)]
-        if len(names) > 1 and names[-1].isdecimal():
-            names[-1] = self._widths.get(sizes[-1], names[-1])
-        has_batch = len(sizes) > 1 and sizes[0] == self._lengths.get("B")
-        return ["B", *names[1:]] if has_batch else names
-
-    def _number(self, symbol: str) -> str:
-        try:
-            return str(evaluate(symbol, self._values))
-        except FormulaError:
-            return symbol
-
+from bertviewer.core.walkthrough.shapes import ShapeReader
+from bertviewer.core.walkthrough.walkthrough import Step, common_path
 
 Place = Literal["embeddings", "layer", "rest"]
 """The position of nodes: before the layers, in one, or after them."""
@@ -159,6 +92,7 @@ class StepReader:
         attentions = attentions_of(self._edges, in_layer=place == "layer")
         self._attention_of = {n.id: (name, nodes) for name, nodes in attentions for n in nodes}
         self._done: set[str] = set()
+        self._inner = InnerSteps(self._edges, shapes, ModuleView.of(self._module, architecture))
 
     def steps(self, nodes: Iterable[Node]) -> Iterator[Step]:
         """Yield the steps of some nodes of the graph, in execution order."""
@@ -168,7 +102,8 @@ class StepReader:
             done: tuple[Node, ...] = (node,)
             if node.id in self._attention_of:
                 name, done = self._attention_of[node.id]
-                yield self._step(name, done, self._path_around(done), _PER_HEAD)
+                step = self._step(name, done, self._path_around(done), _PER_HEAD)
+                yield replace(step, inner=self._inner.of(done))
             elif inner := self._opened(node):
                 for flow in inner:
                     reader = StepReader(self._architecture, self._shapes, flow, self._place)
@@ -250,6 +185,7 @@ class StepReader:
             if node.nodes and "parameters" not in node.details:
                 path = self._path_around([each for each in node.nodes if each.path])
             step = self._step(name, nodes, path, _note_of(name, node))
+            step = replace(step, inner=self._inner.of(nodes))
             if path and (name == "Experts" or self._closed(node) is not None):
                 # Also unused tensors, such as those of experts without tokens.
                 below = self._architecture.tensors_below(path)
@@ -387,9 +323,3 @@ def _is_position_vectors(node: Node, total: Node) -> bool:
     is_vectors = len(node.shape) > 1 and node.shape[-1] == total.shape[-1] > 1
     is_known = node.operation in (None, "positions") and max(node.shape[:-1], default=1) > 1
     return node.kind == "constant" and is_vectors and is_known
-
-
-def common_path(paths: Iterable[str | None]) -> str:
-    """Return the innermost module that contains all of these, or is one of them."""
-    parts = zip(*(path.split(".") for path in paths if path is not None), strict=False)
-    return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, parts))

@@ -4,8 +4,8 @@ Plain data, free of torch. The counts of all steps add up to the model's own.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, takewhile
 from typing import Literal
 
 from msgspec import Struct
@@ -66,6 +66,8 @@ class Step(Struct, frozen=True):
         reads: the parameters that it reads.
         flow: the module whose graph has the ``nodes``, ``None`` without nodes.
         nodes: the ids of the step's nodes.
+        inner: the steps inside an attention or a feed-forward network, with the same parameters;
+            they have no numbers and no further steps.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Step(Struct, frozen=True):
     reads: tuple[str, ...] = ()
     flow: str | None = None
     nodes: tuple[str, ...] = ()
+    inner: tuple["Step", ...] = ()
 
     @property
     def path(self) -> str | None:
@@ -191,6 +194,12 @@ def find_step(steps: Sequence[Step], architecture: Architecture, path: str) -> S
         (step for at in tied if (step := find_step(steps, architecture, at))),
     )
     return next(found, None) if path else None
+
+
+def common_path(paths: Iterable[str | None]) -> str:
+    """Return the innermost module that contains all of these, or is one of them."""
+    parts = zip(*(path.split(".") for path in paths if path is not None), strict=False)
+    return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, parts))
 
 
 def _paths_of(step: Step) -> tuple[str, ...]:

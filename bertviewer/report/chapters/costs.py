@@ -1,18 +1,21 @@
 """Chapter on computational cost and memory."""
 
-from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.architecture import Architecture
+from collections.abc import Iterator
+
+from bertviewer.core.analysis.costs import part_costs
+from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.cost_texts import (
+    FLOAT32_BYTES,
     cost_of,
     kv_cache_text,
     memory_rows,
-    peak_text,
     sentence_text,
+    size_text,
     why_no_formula,
 )
-from bertviewer.core.schema.costs import FLOPS_PER_MAC
-from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.costs import CACHE_BITS, FLOPS_PER_MAC
+from bertviewer.core.schema.count_steps import steps_of
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -28,75 +31,102 @@ from bertviewer.report.blocks import (
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
-_MEMORY = "table:memory"
+_PARTS = "table:expensive"
+_MAX_PARTS = 8
+_CACHE_DTYPE = "float16"
 
 
 def costs(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
-    architecture = subject.architecture
-    sections = [_memory(subject)]
-    if architecture.costs is not None:
-        sections.insert(0, _forward(subject))
+    sections = [Section("memory", "Memory", tuple(_memory(subject)))]
+    if subject.architecture.costs is not None:
+        forward = tuple(_forward(subject))
+        sections.insert(0, Section("multiply-adds", "Multiply-adds and FLOPs", forward))
     return ChapterDraft(Section("costs", "Computational cost and memory", (), tuple(sections)))
 
 
-def _forward(subject: Subject) -> Section:
-    architecture, run = subject.architecture, subject.run
-    known = architecture.costs
+def _forward(subject: Subject) -> Iterator[Block]:
+    architecture, known = subject.architecture, subject.architecture.costs
     assert known is not None
-    blocks: list[Block] = []
-    if known.reason:
-        blocks.append(Paragraph.of(f"No formula was found: {why_no_formula(architecture, '')}."))
-    else:
-        values = bindings(architecture, run)
-        peak = peak_text(architecture, values)
+    values = bindings(architecture, subject.run)
+    if why := why_no_formula(architecture, ""):
+        yield Paragraph.of(f"No formula was found: {why}.")
+    if not known.reason:
         meanings = [f"{s.name} is the number of {s.meaning}" for s in known.symbols]
         letters = " and ".join(filter(None, (", ".join(meanings[:-1]), *meanings[-1:])))
-        blocks.append(
-            Paragraph.of(
-                Letters(
-                    f"The figures are for {sentence_text(architecture, values)}, where {letters}."
-                ),
-                " One multiply-add is two FLOPs; only matrix products are counted.",
-                f" Peak activation memory in float32: {peak}." if peak else "",
-            )
+        yield Paragraph.of(
+            Letters(
+                f"The figures are for {sentence_text(architecture, values)}, where {letters}. "
+            ),
+            "One multiply-add is two FLOPs; only matrix products are counted.",
         )
-    tree = fold(architecture)
-    found = (_sum(row, architecture, run) for row in (tree, *tree.children))
-    blocks += filter(None, found)
-    return Section("multiply-adds", "Multiply-adds and FLOPs", tuple(blocks))
-
-
-def _sum(row: TreeRow, architecture: Architecture, run: ActivationRun | None) -> Sum | None:
-    assert architecture.costs is not None
-    steps = cost_of(row.node, architecture, bindings(architecture, run))
+    steps = cost_of(architecture.root, architecture, values)
     if steps is not None:
         flops = FLOPS_PER_MAC * steps.result
         result = f"{steps.result:,} multiply-adds = {flops:,} FLOPs"
-        return Sum.of(row.label, steps, result)
-    found = architecture.costs.modules.get(row.node.path)
-    if found is None or found.macs is not None:
-        return None
-    return Sum(row.label, (), "", reason=why_no_formula(architecture, row.node.path))
+        yield Sum.of(architecture.root.class_name, steps, result)
+        yield from _expensive_parts(subject, steps.result)
 
 
-def _memory(subject: Subject) -> Section:
-    rows = tuple(
-        Row.of(Code(names), mega, mebi)
-        for names, mega, mebi in memory_rows(subject.architecture.root.parameters)
+def _expensive_parts(subject: Subject, whole: int) -> Iterator[Block]:
+    """Yield a table of the parts with the most multiply-adds, if there are several."""
+    parts = part_costs(subject.architecture, "", bindings(subject.architecture, subject.run))
+    if len(parts) < 2 or sum(part.macs for part in parts) != whole:
+        return
+    rows = [
+        Row.of(Code(part.label or "(model)"), f"{part.macs:,}", f"{part.macs / whole:.2%}")
+        for part in parts[:_MAX_PARTS]
+    ]
+    if others := sum(part.macs for part in parts[_MAX_PARTS:]):
+        rows.append(Row.of("all others", f"{others:,}", f"{others / whole:.2%}"))
+    yield Paragraph.of(
+        See(_PARTS),
+        " ranks the modules, identical layers together. A module’s own products are counted "
+        "without those of the modules inside it.",
     )
     columns = (
-        Column("Dtype"),
-        Column("MB", "decimal", unit="10⁶ bytes"),
-        Column("MiB", "decimal", unit="2²⁰ bytes"),
+        Column("Module", share=1), Column("Multiply-adds", "right"), Column("Share", "decimal")
+    )  # fmt: skip
+    yield Table(columns, tuple(rows), _PARTS, ("The modules with the most multiply-adds.",))
+
+
+def _memory(subject: Subject) -> Iterator[Block]:
+    architecture, known = subject.architecture, subject.architecture.costs
+    values, count = bindings(architecture, subject.run), architecture.root.parameters
+    sizes = "; ".join(f"{mega} = {mebi} in {dtype}" for dtype, mega, mebi in memory_rows(count))
+    yield Paragraph.of(
+        f"A number takes 4 bytes in float32, 2 in float16 and bfloat16, 1 in int8 and half a byte "
+        f"in int4. In memory and in a file, {count:,} parameters take {sizes}."
     )
-    table = Table(columns, rows, _MEMORY, ("Size of the weights by dtype.",))
-    intro = Paragraph.of(
-        See(_MEMORY), " gives the size of the weights, in memory and in a file, for common dtypes."
+    peak = None if known is None else known.peak_elements(values)
+    if known is not None and peak is not None:
+        moment = max(known.peak, key=lambda formula: evaluate(formula, values))
+        steps = steps_of(moment, values)
+        if steps is not None:
+            yield Paragraph.of(
+                "The peak of the activations is the largest number of elements that exist at the "
+                "same time during inference, for the same input as above, with the scores of all "
+                "heads in memory."
+            )
+            result = f"{peak:,} elements = {size_text(FLOAT32_BYTES * peak)} in float32"
+            yield Sum.of("Peak activations", steps, result)
+    yield from _cache(subject, values)
+    yield from subject.answers("memory")
+
+
+def _cache(subject: Subject, values: dict[str, int]) -> Iterator[Block]:
+    """Yield the memory of the key/value cache, if the model has one."""
+    cache = subject.architecture.kv_cache
+    if cache is None:
+        return
+    steps = None if any(group.bits for group in cache.layers) else steps_of(cache.formula, values)
+    if steps is None:
+        text = kv_cache_text(subject.architecture, values)
+        yield Paragraph.of(f"Memory of the key/value cache: {text}.")
+        return
+    size = size_text(steps.result * CACHE_BITS[_CACHE_DTYPE] // 8)
+    yield Paragraph.of(
+        "While a text is generated, the keys and values of earlier tokens are kept, so that they "
+        "are not computed again."
     )
-    blocks: list[Block] = [intro, table]
-    values = bindings(subject.architecture, subject.run)
-    if text := kv_cache_text(subject.architecture, values):
-        blocks.append(Paragraph.of(f"Memory of the key/value cache: {text}."))
-    blocks += subject.answers("memory")
-    return Section("memory", "Size of the weights", tuple(blocks))
+    yield Sum.of("Key/value cache", steps, f"{steps.result:,} elements = {size} in {_CACHE_DTYPE}")

@@ -2,42 +2,36 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import Any
 
 from bertviewer.charts.labels import tensors_text
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.schema.modules import TensorInfo
-from bertviewer.core.sources.config_keys import KEY_MEANINGS, Effect, effect_of
+from bertviewer.core.schema.modules import ModuleNode, TensorInfo
+from bertviewer.core.sources.config_keys import KEY_MEANINGS, effect_of
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
+    Block,
     Code,
     Column,
-    Maths,
     Muted,
     Paragraph,
     Row,
     Section,
     See,
+    Span,
     Table,
     Text,
 )
-from bertviewer.report.chapters.parameters import symbol_maths
+from bertviewer.report.chapters.parameters import SYMBOLS
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
-_EFFECTS: Mapping[Effect, str] = {
-    "": "",
-    "unused": "no effect here",
-    "none": "none",
-}
 MAX_VALUE = 2_000
 """Characters of one value of the configuration; a thousand labels are cut."""
-
-MAX_TENSORS = 1_000
-"""In models with more parameters, identical layers are listed once."""
 
 Group = tuple[str, tuple[TensorInfo, ...]]
 """Name and tensors of a layer, or of a part outside the layers."""
@@ -46,89 +40,129 @@ _KEYS, _MODULES, _TENSORS = "table:configuration", "table:modules", "table:tenso
 
 
 def configuration(subject: Subject) -> ChapterDraft:
-    """Return the chapter with all configuration keys, symbols, values and meanings."""
+    """Return the chapter with all configuration keys; only those that matter have a row."""
     architecture = subject.architecture
-    config = architecture.whole_config
-    symbols = {symbol.key: symbol for symbol in architecture.symbols}
-    rows = []
-    unused = architecture.unused
-    for key in sorted(config, key=lambda key: (key not in symbols, key not in unused)):
-        symbol = symbols.get(key)
-        value = json.dumps(config[key], ensure_ascii=False)
-        rows.append(
-            Row.of(
-                Code(key),
-                () if symbol is None else (Maths(symbol_maths(symbol.name)),),
-                Code(_shortened(value)),
-                _EFFECTS[effect_of(key, unused)],
-                KEY_MEANINGS.get(key, "") if symbol is None else symbol.meaning,
-            )
-        )
-    columns = (
-        Column("Key", share=1),
-        Column("Symbol"),
-        Column("Value", share=0.75),
-        Column("Effect"),
-        Column("Meaning", share=1.6),
+    config, unused = architecture.whole_config, architecture.unused
+    sizes = {symbol.key for symbol in architecture.symbols}
+    empty = [key for key, value in config.items() if key not in sizes and not _is_set(value)]
+    known = sizes.union(empty)
+    idle = [
+        key
+        for key in config
+        if key not in known and effect_of(key, unused) and (key in unused or "drop" not in key)
+    ]
+    known.update(idle)
+    rows = tuple(
+        Row.of(Code(key), Code(_value(value)), KEY_MEANINGS.get(key, ""))
+        for key, value in config.items()
+        if key not in known
     )
-    caption = (
-        "The configuration; keys used by the counting formulas come first. Keys with the effect "
-        "“none” do not affect any computation.",
+    columns = (Column("Key"), Column("Value", share=1), Column("Meaning", share=2.5))
+    blocks: list[Block] = []
+    if rows:
+        caption = ("Choices of the configuration, apart from the sizes.",)
+        blocks.append(Table(columns, rows, _KEYS, caption))
+    described: Text = ("Sizes",)
+    if subject.has_chapter("parameters"):
+        described = ("Sizes, described in ", See(SYMBOLS))
+    groups: tuple[tuple[Text, Iterable[str], bool], ...] = (
+        (described, [key for key in config if key in sizes], True),
+        (("Without effect on what this model computes",), idle, True),
+        (("Null, false or empty",), empty, False),
     )
-    table = Table(columns, tuple(rows), _KEYS, caption)
-    return ChapterDraft(Section("configuration", "Configuration", (table,)))
+    for title, keys, has_values in groups:
+        if keys:
+            spans = _listed(keys, config if has_values else {})
+            blocks.append(Paragraph((*title, ": ", *spans, ".")))
+    return ChapterDraft(Section("configuration", "Configuration", tuple(blocks)))
+
+
+def _is_set(value: object) -> bool:
+    return value is not None and value is not False and value not in ("", [], {}, ())
+
+
+def _listed(keys: Iterable[str], config: Mapping[str, Any]) -> Iterator[Span]:
+    for place, key in enumerate(keys):
+        yield from (", ",) if place else ()
+        yield Code(f"{key}={_value(config[key])}" if key in config else key)
+
+
+def _value(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    more = len(text) - MAX_VALUE
+    end = count_text(more, " … and 1 more character", " … and {0} more characters")
+    return text if more <= 0 else f"{text[:MAX_VALUE]}{end}"
 
 
 def modules(subject: Subject) -> ChapterDraft:
-    """Return the chapter with the module tree; identical layers share a row."""
-    rows = tuple(_module_rows(fold(subject.architecture), 0))
-    columns = (
-        Column("Module", share=1.5),
-        Column("Class", share=1.15),
-        Column("Parameters", "right"),
-        Column("Share", "decimal"),
-        Column("Shape"),
+    """Return the chapter with the module tree, as ``print(model)`` writes it."""
+    architecture = subject.architecture
+    if subject.is_folded:
+        rows = tuple(_folded_rows(fold(architecture), 0))
+    else:
+        rows = tuple(_module_row(node, architecture) for node in architecture.modules)
+    columns = (Column("Module", share=1), Column("Parameters", "right"))
+    count = len(architecture.modules)
+    intro = Paragraph.of(
+        See(_MODULES),
+        " shows the module tree as ",
+        Code("print(model)"),
+        count_text(count, " writes it", " writes it, with the parameters of all {0} modules"),
+        ". Identical neighbouring layers are shown once." if len(rows) < count else ".",
     )
-    caption = ("All modules; identical neighbouring layers share one row.",)
-    return ChapterDraft(Section("modules", "Modules", (Table(columns, rows, _MODULES, caption),)))
+    table = Table(columns, rows, _MODULES, ("The modules and their settings.",))
+    return ChapterDraft(Section("modules", "Modules", (intro, table)))
 
 
-def _module_rows(row: TreeRow, level: int) -> Iterator[Row]:
-    cells: tuple[Text, ...] = (
-        (Code(row.label),),
-        (Code(row.class_label),),
-        (f"{row.parameters:,}",),
-        (f"{row.share:.2%}",),
-        (shape_text(row.shape),),
-    )
-    yield Row(cells, level=level)
+def _folded_rows(row: TreeRow, level: int) -> Iterator[Row]:
+    text = _printed(row.node, is_leaf=not row.children)
+    if row.is_folded:
+        first, last = row.members[0].node.name, row.members[-1].node.name
+        text = text.replace(f"({first}): ", f"({first}-{last}): {len(row.members)} x ", 1)
+    count = f"{row.parameters:,}" if row.parameters else ""
+    yield Row.of(Code(text), count, level=level)
     for child in row.children:
-        yield from _module_rows(child, level + 1)
+        yield from _folded_rows(child, level + 1)
+
+
+def _module_row(node: ModuleNode, architecture: Architecture) -> Row:
+    text = _printed(node, is_leaf=not architecture.children(node.path))
+    return Row.of(Code(text), f"{node.parameters:,}" if node.parameters else "", level=node.depth)
+
+
+def _printed(node: ModuleNode, *, is_leaf: bool) -> str:
+    """Return the line of a module as ``print(model)`` writes it."""
+    settings = f"({node.extra_repr})" if node.extra_repr or is_leaf else ""
+    return f"{f'({node.name}): ' if node.path else ''}{node.class_name}{settings}"
 
 
 def tensors(subject: Subject) -> ChapterDraft:
     """Return the chapter with all named parameters in groups."""
     architecture = subject.architecture
     count = len(architecture.parameters)
-    is_folded = count > MAX_TENSORS
-    rows: list[Row] = []
-    for groups in _folded(architecture) if is_folded else _groups(architecture):
-        rows += _group_rows(groups, architecture)
+    dtypes = {architecture.stored_dtype(tensor) for tensor in architecture.parameters}
+    groups = [*(_folded(architecture) if subject.is_folded else _groups(architecture))]
+    rows = [row for group in groups for row in _group_rows(group, architecture, len(dtypes) > 1)]
     columns = (
         Column("Name", share=1),
         Column("Shape"),
-        Column("Dtype"),
+        *([Column("Dtype")] if len(dtypes) > 1 else ()),
         Column("Elements", "right"),
     )
     intro = Paragraph.of(
         See(_TENSORS),
         count_text(
             count,
-            " lists the only named parameter.",
-            " lists all {0} named parameters in order. Tied parameters are listed but counted "
-            "once.",
+            " lists the only named parameter",
+            " lists the {0} named parameters in order",
         ),
-        " Neighbouring layers with identical tensor shapes are listed once." if is_folded else "",
+        f", all of dtype {', '.join(dtypes)}. " if len(dtypes) == 1 < count else ". ",
+        "Tied parameters are listed but counted once. "
+        if any(tensor.tied_to for tensor in architecture.parameters)
+        else "",
+        "Neighbouring layers with tensors of the same shapes are listed once."
+        if any(len(group) > 1 for group in groups)
+        else "",
     )
     table = Table(columns, tuple(rows), _TENSORS, ("The named parameters by group.",))
     return ChapterDraft(Section("tensors", "All parameters", (intro, table)))
@@ -154,7 +188,9 @@ def _folded(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
         yield tuple(found)
 
 
-def _group_rows(groups: tuple[Group, ...], architecture: Architecture) -> Iterator[Row]:
+def _group_rows(
+    groups: tuple[Group, ...], architecture: Architecture, has_dtypes: bool
+) -> Iterator[Row]:
     """Yield the heading of identical groups and the tensors of the first one."""
     (name, listed), (last, _) = groups[0], groups[-1]
     title: Text = (Code(name), " ", Muted(tensors_text(listed)))
@@ -163,14 +199,11 @@ def _group_rows(groups: tuple[Group, ...], architecture: Architecture) -> Iterat
         title = (Code(name), " to ", Code(last), " ", Muted(each))
     elements = sum(one.numel for _, found in groups for one in found if one.tied_to is None)
     yield Row.of(title, f"{elements:,}", look="head")
-    yield from (_tensor_row(one, architecture.stored_dtype(one)) for one in listed)
-
-
-def _tensor_row(tensor: TensorInfo, dtype: str) -> Row:
-    name: Text = (Code(tensor.name),)
-    if tensor.tied_to is not None:
-        name = (Code(tensor.name), " ", Muted(f"tied to {tensor.tied_to}"))
-    return Row.of(name, shape_text(tensor.shape), dtype, f"{tensor.numel:,}", level=1)
+    for tensor in listed:
+        tied = () if tensor.tied_to is None else (" ", Muted(f"tied to {tensor.tied_to}"))
+        dtype = (architecture.stored_dtype(tensor),) if has_dtypes else ()
+        cells = ((Code(tensor.name), *tied), shape_text(tensor.shape), *dtype, f"{tensor.numel:,}")
+        yield Row.of(*cells, level=1)
 
 
 _LAYER = re.compile(r"^(.*?\.\d+)\.")
@@ -180,9 +213,3 @@ def _group_name(tensor: TensorInfo) -> str:
     """Return the layer of a tensor, or the part of the model that it belongs to."""
     found = _LAYER.match(tensor.name)
     return found[1] if found else tensor.name.partition(".")[0]
-
-
-def _shortened(value: str) -> str:
-    more = len(value) - MAX_VALUE
-    end = count_text(more, " … and 1 more character", " … and {0} more characters")
-    return value if more <= 0 else f"{value[:MAX_VALUE]}{end}"

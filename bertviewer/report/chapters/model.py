@@ -1,4 +1,4 @@
-"""Chapter on the model: a description, totals, data flow, and the origin of the weights."""
+"""Chapter on the model: its layers, dropout, data flow, task head, and origin of the weights."""
 
 from collections.abc import Iterator
 
@@ -6,88 +6,120 @@ from bertviewer.core.analysis.layers import layer_stacks
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
+from bertviewer.core.schema.count_steps import count_steps
 from bertviewer.core.schema.flow import Flow
-from bertviewer.core.schema.module_tree import fold
+from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.sources.families import DROPOUT
+from bertviewer.core.sources.model_source import BASE
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Block,
     Code,
-    Facts,
     Listing,
     Paragraph,
     Section,
     See,
+    Span,
     Text,
 )
 from bertviewer.report.pictures import ChapterDraft, Pictures
 from bertviewer.report.subject import Subject
-from bertviewer.report.summary import provenance, totals
+from bertviewer.report.summary import provenance
 
 _WHOLE = "figure:model"
-_MAX_LAYERS = 2
-_TOTALS = {
-    "Total params": "Parameters",
-    "Trainable params": "Trainable parameters",
-    "Mult-Adds": "Multiply-adds",
-}
-"""Names of the totals in a report; the terminal uses those of torchinfo."""
+_OF_STACK = ". One layer of the stack: "
+_MAX_PATHS, _MAX_LAYERS = 4, 2
 
 
 def model(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
     architecture = subject.architecture
     pictures = Pictures()
-    blocks: list[Block] = [Paragraph(_description(architecture))]
+    blocks: list[Block] = [Paragraph(tuple(_description(subject)))]
     blocks += (Paragraph.of(notice, look="note") for notice in architecture.source.notices)
-    blocks.append(
-        Facts(tuple((_TOTALS.get(name, name), (value,)) for name, value in totals(architecture)))
-    )
+    blocks += (Paragraph(text) for text in (_head(architecture), _dropouts(architecture)) if text)
     blocks += _figures(subject, pictures)
     blocks += subject.answers("overview")
     sections = tuple(filter(None, (_weights(subject),)))
     return ChapterDraft(Section("model", "The model", tuple(blocks), sections), pictures)
 
 
-def _description(architecture: Architecture) -> Text:
-    """Describe what the model computes, the size of its parts, and its layers."""
-    root, tree = architecture.root, fold(architecture)
-    formula = formula_of(root, architecture)
-    words: list[str | Code] = [Code(root.class_name), " "]
-    words.append(
-        "is a neural network composed of modules. "
-        if formula is None
-        else f"{formula.summary[:1].lower()}{formula.summary[1:]} "
-    )
-    large = [row for row in tree.children if row.parameters]
-    if large:
-        words.append(
-            count_text(
-                root.parameters,
-                "Its only parameter lies in ",
-                "Its {0} parameters lie in ",
-            )
+def _description(subject: Subject) -> Iterator[Span]:
+    """Yield what the layers compute, and the model where the summary does not say so."""
+    architecture = subject.architecture
+    root, stacks = architecture.root, layer_stacks(architecture)
+    if not stacks or not subject.has_chapter("summary"):
+        formula = formula_of(root, architecture)
+        yield Code(root.class_name)
+        yield (
+            " is a neural network composed of modules. "
+            if formula is None
+            else f" {formula.summary[:1].lower()}{formula.summary[1:]} "
         )
-        for place, row in enumerate(large):
-            separator = "" if not place else (" and " if place == len(large) - 1 else ", ")
-            words += [separator, Code(row.label), f" ({row.share:.2%})"]
-        words.append(". ")
-    for stack in layer_stacks(architecture):
+    for stack in stacks:
         first = stack[0]
-        words += [
-            Code(first.parent or root.class_name),
-            count_text(len(stack), " contains one layer (", " stacks {0} identical layers ("),
-            Code(first.class_name),
-            count_text(
-                len(stack),
-                ") of {1} parameters. ",
-                ") of {1} parameters each. ",
-                f"{first.parameters:,}",
-            ),
-        ]
+        yield Code(first.parent or root.class_name)
+        yield count_text(len(stack), " contains one layer (", " stacks {0} layers (")
+        yield Code(first.class_name)
+        counts = sorted({layer.parameters for layer in stack})
+        each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        yield count_text(len(stack), ") of {1} parameters", ") of {1} parameters each", each)
         layer = formula_of(first, architecture)
-        if layer is not None:
-            words.append(f"{layer.summary} ")
+        summary = "." if layer is None else f". {layer.summary}"
+        yield f"{summary.replace(_OF_STACK, ': ')} "
+
+
+def _head(architecture: Architecture) -> Text:
+    """Return what a task head adds to the base model; nothing without a head."""
+    if architecture.source.task == BASE.name:
+        return ()
+    children = architecture.children("")
+    bodies = {stack[0].path.partition(".")[0] for stack in layer_stacks(architecture)}
+    last = max((at for at, node in enumerate(children) if node.path in bodies), default=-1)
+    heads = [node for node in children[last + 1 :] if architecture.tensors_below(node.path)]
+    if last < 0 or not heads:
+        return ()
+    count = sum(node.parameters for node in heads)
+    words: list[Span] = []
+    for node in heads:
+        formula, steps = formula_of(node, architecture), count_steps(node, architecture)
+        words += ["The task head ", Code(node.path), " (", Code(node.class_name), ")"]
+        words.append(count_text(node.parameters, " adds 1 parameter", " adds {0} parameters"))
+        words.append(f": {steps.symbols} = {steps.numbers}. " if steps is not None else ". ")
+        words.append("" if formula is None else f"{formula.summary} ")
+        tied = [each for each in architecture.tensors_below(node.path) if each.tied_to]
+        for tensor in tied[:_MAX_PATHS]:
+            words += [Code(tensor.name), " is tied to ", Code(tensor.tied_to or "")]
+            words.append(" and not counted again. ")
+    total = architecture.root.parameters
+    words.append(f"The base model has the other {total - count:,} of {total:,} parameters.")
     return tuple(words)
+
+
+def _dropouts(architecture: Architecture) -> Text:
+    """Return the dropout rates and where they apply; nothing without dropout."""
+    places: dict[float, list[str]] = {}
+
+    def collect(row: TreeRow, path: str) -> None:
+        rate = row.node.attributes.get("p")
+        if DROPOUT in row.node.class_name and isinstance(rate, int | float):
+            places.setdefault(float(rate), []).append(path)
+        for child in row.children:
+            collect(child, f"{path}.{child.label}" if path else child.label)
+
+    collect(fold(architecture), "")
+    active = {rate: paths for rate, paths in sorted(places.items()) if rate}
+    if not active:
+        return ("The dropout modules have probability 0: they do nothing.",) if places else ()
+    words: list[Span] = ["During training, dropout sets elements to 0 with "]
+    for number, (rate, paths) in enumerate(active.items()):
+        words += ["; " if number else "", f"probability {rate:g} in "]
+        for place, path in enumerate(paths[:_MAX_PATHS]):
+            words += [", " if place else "", Code(path)]
+        more = len(paths) - _MAX_PATHS
+        if more > 0:
+            words.append(count_text(more, " and 1 more module", " and {0} more modules"))
+    return (*words, ". In evaluation, and in every figure of this report, it does nothing.")
 
 
 def _figures(subject: Subject, pictures: Pictures) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Chapter on parameters: parts, counting formulas, symbols and components."""
+"""Chapter on parameters: the parts with their formulas, the total, the symbols, a treemap."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,14 @@ from bertviewer.charts.map.treemap import Area, areas_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.walkthrough.counts import count_components, relations_text, usual_relations
+from bertviewer.core.util.numbers import count_text
+from bertviewer.core.walkthrough.counts import (
+    Component,
+    count_components,
+    relations_text,
+    usual_relations,
+)
 from bertviewer.report.blocks import (
-    Bar,
     Block,
     Break,
     Code,
@@ -22,54 +27,43 @@ from bertviewer.report.blocks import (
     Row,
     Section,
     See,
-    Strong,
+    Span,
     Sum,
     Table,
+    Text,
     Tick,
 )
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 
-_PARTS, _SYMBOLS, _GROUPS = "table:parts", "table:symbols", "table:groups"
-_AREAS = "figure:areas"
+PARTS, SYMBOLS = "table:parts", "table:symbols"
 MAX_AREAS = 1_500
 """More rectangles would be too small to see."""
+_MAX_PATHS = 4
 
 
 def parameters(subject: Subject) -> ChapterDraft:
     """Return the chapter."""
     architecture = subject.architecture
     tree = fold(architecture)
-    sections = (
-        _counting((tree, *tree.children), architecture),
-        _symbols(architecture),
-        _groups(subject),
-    )
-    intro = Paragraph.of(
-        See(_PARTS),
-        " lists the parts with their parameter counts; in ",
-        See(_AREAS),
-        ", the area of each module is proportional to its count. A tied tensor is counted once, "
-        "under its first name.",
-    )
+    pictures = Pictures()
     area = areas_of(architecture, "parameters")
     if len(architecture.modules) > MAX_AREAS:
         area = _without_submodules(area)
-    pictures = Pictures()
     figure = pictures.figure(
         "areas",
         Picture(area, height=300),
         f"The parameters of {tree.node.class_name}: areas are proportional to parameter counts.",
         "Nested rectangles, one per module, with areas proportional to parameter counts.",
     )
-    blocks: tuple[Block, ...] = (
-        intro,
-        _parts(tree),
+    blocks = (
+        *_parts(subject, tree),
+        *_counting(tree, architecture),
+        *_symbols(architecture),
         figure,
         *subject.answers("parameters"),
     )
-    found = tuple(filter(None, sections))
-    return ChapterDraft(Section("parameters", "Parameters", blocks, found), pictures)
+    return ChapterDraft(Section("parameters", "Parameters", blocks), pictures)
 
 
 def _without_submodules(area: Area) -> Area:
@@ -79,66 +73,102 @@ def _without_submodules(area: Area) -> Area:
     return replace(area, parts=tuple(map(_without_submodules, area.parts)))
 
 
-def _parts(tree: TreeRow) -> Table:
-    def row(part: TreeRow, is_whole: bool) -> Row:
-        cells = (
-            (Strong(part.label) if is_whole else Code(part.label),),
-            (Code(part.class_label),),
-            (f"{part.parameters:,}",),
-            (f"{part.share:.2%}",),
-            (Bar(part.share),),
+def _parts(subject: Subject, tree: TreeRow) -> Iterator[Block]:
+    """Yield the table of the parts and their sum; nothing for a model without parameters."""
+    architecture, root = subject.architecture, tree.node
+    if not root.parameters:
+        yield Paragraph.of("The model has no parameters.")
+        return
+    counts = count_components(
+        subject.walkthrough, architecture, usual_relations(architecture.symbols)
+    )
+    found = counts.components
+    if len(found) < 2:  # the parts of an unknown structure are its modules
+        found = tuple(
+            Component(part.label, part.parameters, places=(part.node.path,))
+            for part in tree.children
+            if part.parameters
         )
-        return Row(cells, "total" if is_whole else "plain")
-
-    return Table(
-        (
-            Column("Part"),
-            Column("Class", share=1),
-            Column("Parameters", "right"),
-            Column("Share", "decimal"),
-            Column(""),
-        ),
-        (*(row(part, False) for part in tree.children), row(tree, True)),
-        _PARTS,
-        ("The parts of the model and their share of all parameters.",),
+    has_formulas = any(each.spelled for each in found)
+    relations = relations_text(counts.relations)
+    intro: list[Span] = [See(PARTS), " lists the parts of the model"]
+    if has_formulas:
+        intro.append(" and how their parameters are counted, tensor by tensor")
+        intro.append(f"; {relations}. " if relations else ". ")
+        intro.append("A second line collects like terms. ")
+    else:
+        intro.append(". No counting formula was found. ")
+    yield Paragraph((*intro, _tied(architecture)))
+    rows = [_part(each, root.parameters, has_formulas) for each in found]
+    tensors = count_text(counts.tensors, "1 tensor", "{0} tensors")
+    is_sum = sum(each.parameters for each in found) == root.parameters
+    formula: tuple[Text, ...] = ((),) if has_formulas else ()
+    total: Text = (f"{root.parameters:,}", " ", Tick(is_sum))
+    rows.append(Row((("Total",), (tensors,), *formula, total, ("100.00%",)), "total"))
+    columns = (
+        Column("Part"),
+        Column("Module", share=0 if has_formulas else 1),
+        *([Column("Formula", share=1)] if has_formulas else ()),
+        Column("Parameters", "right"),
+        Column("Share", "decimal"),
     )
+    yield Table(columns, tuple(rows), PARTS, ("The parts of the model.",))
 
 
-def _counting(rows: tuple[TreeRow, ...], architecture: Architecture) -> Section | None:
-    sums = tuple(_sum(row, architecture) for row in rows if row.parameters)
-    if not any(one.terms for one in sums):
-        return None
-    intro = Paragraph.of(
-        "Each count is given first in symbols (",
-        See(_SYMBOLS),
-        "), then with the numbers substituted, then evaluated. A tick marks a result that equals "
-        "the actual number of elements.",
-    )
-    return Section("counting", "Counting formulas", (intro, *sums))
+def _part(part: Component, whole: int, has_formulas: bool) -> Row:
+    paths = part.places[:_MAX_PATHS]
+    module = tuple(span for path in paths for span in (Break(), Code(path)))[1:]
+    more = (Break(), "…") if len(part.places) > _MAX_PATHS else ()
+    formula = (tuple(_lines(part.lines)),) if has_formulas else ()
+    count = (f"{part.parameters:,}",), (f"{part.parameters / whole:.2%}",)
+    return Row(((part.title,), (*module, *more), *formula, *count))
 
 
-def _sum(row: TreeRow, architecture: Architecture) -> Sum:
-    steps = count_steps(row.node, architecture)
+def _tied(architecture: Architecture) -> str:
+    """Return how tied tensors are counted; "" if there are none."""
+    tied = [tensor for tensor in architecture.parameters if tensor.tied_to is not None]
+    one, many = "1 tied tensor is", "{0} tied tensors are"
+    return f"{count_text(len(tied), one, many)} counted once, under the first name." if tied else ""
+
+
+def _lines(lines: tuple[str, ...]) -> Iterator[Span]:
+    if not lines:
+        yield Muted("no formula was found")
+    for place, line in enumerate(lines):
+        if place:
+            yield Break()
+            yield "= "
+        yield Letters(readable(line))
+
+
+def _counting(tree: TreeRow, architecture: Architecture) -> Iterator[Block]:
+    steps = count_steps(tree.node, architecture)
     if steps is None:
-        return Sum(row.label, (), f"{row.parameters:,}", reason="no formula was found")
-    return Sum.of(row.label, steps, f"{row.parameters:,}", is_proven=True)
+        return
+    yield Paragraph.of(
+        "The formula of the whole model is derived independently, by rebuilding the model with "
+        "other sizes: in the symbols of ",
+        See(SYMBOLS),
+        ", with the numbers substituted, and evaluated. The tick marks that it equals the actual "
+        "number of parameters.",
+    )
+    yield Sum.of(tree.label, steps, f"{tree.parameters:,}", is_proven=True)
 
 
-def _symbols(architecture: Architecture) -> Section | None:
+def _symbols(architecture: Architecture) -> Iterator[Block]:
     rows = tuple(
         Row.of(Maths(symbol_maths(s.name)), Code(s.key), f"{s.value:,}", s.meaning)
         for s in architecture.symbols
     )
-    if not rows:
-        return None
     columns = (
         Column("Symbol"),
         Column("Configuration key"),
         Column("Value", "right"),
         Column("Meaning", share=1),
     )
-    caption = ("The symbols of the counting formulas and their configuration keys.",)
-    return Section("symbols", "Symbols", (Table(columns, rows, _SYMBOLS, caption),))
+    if rows:
+        caption = ("The symbols of the counting formulas and their configuration keys.",)
+        yield Table(columns, rows, SYMBOLS, caption)
 
 
 def symbol_maths(letter: str) -> str:
@@ -148,37 +178,3 @@ def symbol_maths(letter: str) -> str:
         return f'"{letter}"'
     base = name if len(name) == 1 else f'"{name}"'
     return f'{base}_"{index}"' if index else base
-
-
-def _groups(subject: Subject) -> Section:
-    architecture = subject.architecture
-    counts = count_components(
-        subject.walkthrough, architecture, usual_relations(architecture.symbols)
-    )
-    relations = relations_text(counts.relations)
-    here = f", where {relations}" if relations else ""
-    rows = [
-        Row.of(component.title, tuple(_lines(component.lines)), f"{component.parameters:,}")
-        for component in counts.components
-    ]
-    total = (f"{counts.total:,}", " ", Tick(counts.reconciles))
-    rows.append(Row.of("Total", f"{counts.tensors:,} tensors", total, look="total"))
-    table = Table(
-        (Column("Component"), Column("Formula", share=1), Column("Parameters", "right")),
-        tuple(rows),
-        _GROUPS,
-        ("Parameter count by component.",),
-    )
-    intro = Paragraph.of(See(_GROUPS), f" adds up the tensors of each component, one by one{here}.")
-    blocks: tuple[Block, ...] = (intro, table)
-    return Section("groups", "Parameter count by component", blocks)
-
-
-def _lines(lines: tuple[str, ...]) -> Iterator[str | Letters | Muted | Break]:
-    if not lines:
-        yield Muted("no formula was found")
-    for place, line in enumerate(lines):
-        if place:
-            yield Break()
-            yield "= "
-        yield Letters(readable(line))

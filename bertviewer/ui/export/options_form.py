@@ -22,7 +22,7 @@ from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.text import as_sentence, printable
 from bertviewer.plots.fonts import grown, weighted
 from bertviewer.report.formats.formats import FORMATS
-from bertviewer.report.options import ALL, ENDS, PAPERS, Options, Paper, layer_numbers
+from bertviewer.report.options import ALL, APPENDICES, ENDS, PAPERS, Options, Paper, layer_numbers
 from bertviewer.report.subject import ReportInputs
 from bertviewer.ui.export.chapters import ChapterList
 from bertviewer.ui.export.settings import omitted_sections, sections_without
@@ -123,11 +123,17 @@ class OptionsForm(QScrollArea):
             "reportGrey",
             tooltip=self.tr("For printing without colour"),
         )
+        self._appendix = named(
+            QCheckBox(self.tr("List every layer in the appendix")),
+            "reportAppendix",
+            tooltip=self.tr("Otherwise identical layers are listed once"),
+        )
         self._page = self._make_page()
         self.setWidget(self._page)
         for combo in (self._paper, self._format):
             combo.currentIndexChanged.connect(self.changed)
-        self._grey.toggled.connect(self.changed)
+        for box in (self._grey, self._appendix):
+            box.toggled.connect(self.changed)
         self.chapters.changed.connect(self.changed)
         self.corpus.changed.connect(self._on_corpus)
 
@@ -142,6 +148,7 @@ class OptionsForm(QScrollArea):
             author=self._author.text().strip(),
             grey=self._grey.isChecked(),
             corpus=self.corpus.folder,
+            appendix=APPENDICES[self._appendix.isChecked()],
             format=self._format.currentData(),
         )
 
@@ -158,6 +165,7 @@ class OptionsForm(QScrollArea):
         self._title.setPlaceholderText(source.name)
         self._author.setText(options.author)
         self._grey.setChecked(options.grey)
+        self._appendix.setChecked(options.appendix != APPENDICES[0])
         self.show_format(options.format)
         self.blockSignals(False)
         self.update_inputs(inputs)
@@ -209,6 +217,7 @@ class OptionsForm(QScrollArea):
         form.addRow(self.tr("&Format"), self._format)
         layout.addLayout(form)
         layout.addWidget(self._grey)
+        layout.addWidget(self._appendix)
         layout.addStretch(1)
         return page
 

@@ -1,7 +1,7 @@
 """Walkthroughs of many families: steps in the order of execution, with shapes and counts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from bertviewer.core.util.progress import no_progress
 from bertviewer.core.walkthrough import build
 from bertviewer.core.walkthrough import steps as step_notes
 from bertviewer.core.walkthrough.build import TARGET, build_walkthrough
-from bertviewer.core.walkthrough.walkthrough import Step, Walkthrough, find_step
+from bertviewer.core.walkthrough.walkthrough import Step, StepShape, Walkthrough, find_step
 from tests.core.opened import derived, plain
 from tests.core.walkthrough.small_walkthroughs import MORE, SMALL, config, flowing, small, step
 
@@ -85,6 +85,7 @@ def check_counts(architecture: Architecture, walkthrough: Walkthrough) -> None:
         if not held & counted:
             assert sum(modules[path] for path in at.paths) in (0, at.count.parameters), at
         counted |= held | {stored[name] for name in at.reads if name in stored}
+        assert sum(each.count.parameters for each in at.inner) in (0, at.count.parameters), at
         if at.count.numbers:  # Python does the sum, without thousands separators
             assert eval(at.count.numbers.replace(",", "")) == at.count.parameters, at
     assert walkthrough.reconciles
@@ -117,6 +118,60 @@ def test_bert_with_and_without_symbols(golden: Callable[[str, str], None]) -> No
         walkthrough = build_walkthrough(architecture)
         check_counts(architecture, walkthrough)
         golden(f"walkthroughs/{architecture.source.name}.txt", as_text(walkthrough))
+
+
+def inner_text(walkthrough: Walkthrough) -> Iterator[str]:
+    """Yield the steps inside each step, with shapes and counts."""
+    for at in walkthrough.steps:
+        yield from [f"{at.number}. {at.name}"] if at.inner else ()
+        for each in at.inner:
+            shapes = [
+                shape.text if shape else "-" for shape in (each.input_shape, each.output_shape)
+            ]
+            count = f" = {each.count.numbers}" if each.count.numbers else ""
+            yield f"  {each.name}: {' -> '.join(shapes)}{count}"
+
+
+INNER = {
+    "bert": {},
+    "gpt2": {},
+    "t5": {"num_layers": 1, "num_decoder_layers": 1},
+    "transformer-base": {},
+    "mixtral": {},
+    "qwen3": {},
+    "deberta": {},
+    "deberta-v2": {},
+    "roformer": {},
+    "xlnet": {},
+    "vit": {},
+    "gptj": {},
+    "opt": {},
+    "mamba": {},
+}
+
+
+def test_steps_inside_attentions_and_feed_forward_networks(
+    golden: Callable[[str, str], None],
+) -> None:
+    """Attentions are fused, written out, with shared, biased, rotated, scaled or no projections."""
+    lines: list[str] = []
+    for family, changes in INNER.items():
+        walkthrough = build_walkthrough(small(family, num_hidden_layers=1, **changes))
+        lines += [family, *inner_text(walkthrough)]
+        assert all(
+            not each.number and not each.inner for at in walkthrough.steps for each in at.inner
+        )
+    golden("walkthroughs/inner.txt", "\n".join([*lines, ""]))
+
+
+def test_the_steps_inside_an_attention_have_symbols() -> None:
+    attention = step(build_walkthrough(derived("bert-base-uncased")), "Multi-head self-attention")
+    found = {each.name: each for each in attention.inner}
+    query, scores = found["Query projection"], found["Scores Q·Kᵀ / √64"]
+    assert query.count.symbols == "D*D+D"
+    assert query.paths == ("encoder.layer.0.attention.self.query",)
+    assert scores.input_shape == StepShape("[B, A, S, D//A]", "[1, 12, 128, 64]")
+    assert scores.output_shape == StepShape("[B, A, S, S]", "[1, 12, 128, 128]")
 
 
 def test_a_scale_by_the_root_of_the_width_in_symbols() -> None:
