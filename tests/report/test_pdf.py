@@ -164,7 +164,7 @@ def test_all_texts_of_the_document_are_printed(document: ReportDocument, report:
     header = squeezed(f"{front.title} {front.subtitle}")
     text = "".join(squeezed(body).removeprefix(header) for body in report.bodies)
     expected = {string for chapter in document.chapters for string in printed(chapter)}
-    assert len(expected) > 900
+    assert len(expected) > 800
     assert [string for string in expected if squeezed(string) not in text] == []
 
 
@@ -248,8 +248,7 @@ def test_random_tensors_are_counted_on_every_page(masked: Subject, qapp: QApplic
 @pytest.mark.usefixtures("nothing_was_seen", "qapp")
 def test_a_model_without_formulas(tiny_bert_folder: Path) -> None:
     report = report_of(Subject(open_model(parse_source(str(tiny_bert_folder))).architecture))
-    assert "Parameter count by component" in report.text
-    assert "Counting formulas" not in report.text
+    assert "No counting formula was found" in report.text
     report.check_pages()
 
 
