@@ -168,7 +168,7 @@ COUNTS = replace(OPTIONS, sections=("model", "parameters", "costs", "walk", "mod
             (
                 *("109,482,240", "199", "21.77%", "77.69%", "0.54%", "(0-11): 12 x BertLayer"),
                 *("for B = 1, S = 128", "22,348,431,360 FLOPs", "11,174,215,680 multiply-adds"),
-                *("encoder.layer.0 16 tensors", "embeddings 5 tensors", "pooler 2 tensors"),
+                *("12 × 16 tensors", "embeddings 5 tensors", "pooler 2 tensors"),
             ),
         ),
         (

@@ -170,7 +170,9 @@ def test_all_texts_of_the_document_are_printed(document: ReportDocument, report:
 
 def test_names_can_be_copied(report: Report, demo: Subject) -> None:
     """A line may end after a dot of a module's name; nothing else is added to it."""
-    names = {parameter.name for parameter in demo.architecture.parameters}
+    every = (parameter.name for parameter in demo.architecture.parameters)
+    names = {name for name in every if not re.match(r"encoder\.layer\.[1-9]", name)}
+    assert len(names) == 5 + 16 + 2
     for text in ("\n".join(page.extract_text() for page in report.reader.pages), report.text):
         lines = re.sub(r"(?<=\.)\s", "", text)
         assert [name for name in names if name not in lines] == []

@@ -94,7 +94,7 @@ def _parts(subject: Subject, tree: TreeRow) -> Iterator[Block]:
     intro: list[Span] = [See(PARTS), " lists the parts of the model"]
     if has_formulas:
         intro.append(" and how their parameters are counted, tensor by tensor")
-        intro.append(f"; {relations}. " if relations else ". ")
+        intro.append(f", with {relations}. " if relations else ". ")
         intro.append("A second line collects like terms. ")
     else:
         intro.append(". No counting formula was found. ")

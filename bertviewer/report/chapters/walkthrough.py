@@ -72,9 +72,11 @@ def _intro(subject: Subject, found: Walkthrough, has_shapes: bool) -> Iterator[S
             "first occur. "
         )
     if has_shapes:
-        yield "Shapes are given for B sentences of S tokens"
-        values = bindings(subject.architecture, subject.run)
-        names = _letters(inner) - _letters(found.steps)
+        letters, values = _letters(found.steps), bindings(subject.architecture, subject.run)
+        yield "Shapes are given for a batch of B"
+        yield " sentences of S tokens" if "S" in letters else " inputs"
+        yield Letters(" with S_d tokens in the decoder") if "S_d" in letters else ""
+        names = _letters(inner) - letters
         sizes = [f"{name} = {values[name]:,}" for name in values if name in names]
         if sizes:
             yield Letters(f"; {', '.join(sizes[:-1])}{' and ' * (len(sizes) > 1)}{sizes[-1]}")
