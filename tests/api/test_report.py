@@ -65,6 +65,7 @@ def test_all_options(
         paper="letter",
         title="Ours",
         grey=True,
+        appendix="full",
         format="json",
     )
     command = repeat(tmp_path / "report")

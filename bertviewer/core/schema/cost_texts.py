@@ -14,11 +14,6 @@ FEW_BYTES = 10_000
 _CACHE_DTYPE = "float16"
 
 
-def memory_rows(parameters: int) -> list[tuple[str, str, str]]:
-    """Return dtypes and the size of this many elements in MB (10^6 bytes) and MiB (2^20 bytes)."""
-    return [(names, *_sizes(size)) for names, size in memory_sizes(parameters)]
-
-
 def memory_sizes(parameters: int) -> list[tuple[str, int]]:
     """Return the dtypes and the number of bytes of this many elements."""
     dtypes: dict[int, list[str]] = {}

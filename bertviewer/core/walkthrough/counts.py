@@ -254,13 +254,13 @@ def count_components(
     """Return the parameters of each component; ``declared`` are substitutions."""
     # Equal layers are counted with the one that is shown; others of all parts after the layers.
     sections = [each for each in walkthrough.sections if each.kind not in ("others", "rest")]
-    rest: dict[str, list[Step]] = {"pooler": [], "": [], "head": []}
+    rest: dict[str, list[Step]] = {"": [], "pooler": [], "head": []}
     for section in walkthrough.sections:
         for step in section.steps if section.kind == "rest" else ():
             rest[_kind_on_top(step, architecture)].append(step)
     sections += [
         Section("rest", title, tuple(steps))
-        for title, steps in zip(("Pooler", "After the blocks", "Head"), rest.values(), strict=True)
+        for title, steps in zip(("After the blocks", "Pooler", "Head"), rest.values(), strict=True)
     ]
     symbols = names_in(" ".join(step.count.symbols for step in walkthrough.steps))
     used = tuple(relation for relation in declared if relation.name in symbols)

@@ -9,7 +9,7 @@ from bertviewer.core.schema.cost_texts import (
     FLOAT32_BYTES,
     cost_of,
     kv_cache_text,
-    memory_rows,
+    memory_sizes,
     sentence_text,
     size_text,
     why_no_formula,
@@ -93,10 +93,10 @@ def _expensive_parts(subject: Subject, whole: int) -> Iterator[Block]:
 def _memory(subject: Subject) -> Iterator[Block]:
     architecture, known = subject.architecture, subject.architecture.costs
     values, count = bindings(architecture, subject.run), architecture.root.parameters
-    sizes = "; ".join(f"{mega} = {mebi} in {dtype}" for dtype, mega, mebi in memory_rows(count))
+    sizes = (f"{size_text(size)} in {names}" for names, size in memory_sizes(count))
     yield Paragraph.of(
-        f"A number takes 4 bytes in float32, 2 in float16 and bfloat16, 1 in int8 and half a byte "
-        f"in int4. In memory and in a file, {count:,} parameters take {sizes}."
+        "A number takes 4 bytes in float32, 2 in float16 and bfloat16, 1 in int8 and half a byte "
+        f"in int4. In memory and in a file, {count:,} parameters take {'; '.join(sizes)}."
     )
     peak = None if known is None else known.peak_elements(values)
     if known is not None and peak is not None:

@@ -119,7 +119,7 @@ def _dropouts(architecture: Architecture) -> Text:
         more = len(paths) - _MAX_PATHS
         if more > 0:
             words.append(count_text(more, " and 1 more module", " and {0} more modules"))
-    return (*words, ". In evaluation, and in every figure of this report, it does nothing.")
+    return (*words, ". In evaluation, and so in every number of this report, it does nothing.")
 
 
 def _figures(subject: Subject, pictures: Pictures) -> Iterator[Block]:

@@ -95,7 +95,8 @@ def _parts(subject: Subject, tree: TreeRow) -> Iterator[Block]:
     if has_formulas:
         intro.append(" and how their parameters are counted, tensor by tensor")
         intro.append(f", with {relations}. " if relations else ". ")
-        intro.append("A second line collects like terms. ")
+        if any(len(each.lines) > 1 for each in found):
+            intro.append("A second line collects like terms. ")
     else:
         intro.append(". No counting formula was found. ")
     yield Paragraph((*intro, _tied(architecture)))

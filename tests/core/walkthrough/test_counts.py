@@ -37,6 +37,24 @@ def test_components_of_a_masked_language_model() -> None:
     assert counts.reconciles
 
 
+def test_components_of_a_classifier_and_their_places() -> None:
+    counts = components_of(derived("bert-base-uncased", "sequence-classification"))
+    assert [(each.title, each.places, each.parameters) for each in counts.components[1:]] == [
+        ("Blocks", ("bert.encoder.layer.0\u00a0…\u00a011",), 85_054_464),
+        ("Pooler", ("bert.pooler",), 590_592),
+        ("Head", ("classifier",), 1_538),
+    ]
+    t5 = components_of(architecture_of("t5")).components
+    assert [(each.title, each.places) for each in t5] == [
+        ("Embedding", ("shared",)),
+        ("Encoder block 0", ("encoder.block.0",)),
+        ("Encoder block 1", ("encoder.block.1",)),
+        ("Decoder block 0", ("decoder.block.0",)),
+        ("Decoder block 1", ("decoder.block.1",)),
+        ("After the blocks", ("encoder.final_layer_norm", "decoder.final_layer_norm")),
+    ]
+
+
 def test_components_without_substitutions() -> None:
     architecture = derived("bert-base-chinese", "masked-lm")
     counts = components_of(architecture, is_substituted=False)

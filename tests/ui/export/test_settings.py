@@ -25,6 +25,7 @@ OPTIONS = Options(
     author="Ada <b>",
     grey=True,
     corpus="/a/corpus",
+    appendix="full",
     format="html",
 )
 
