@@ -28,7 +28,7 @@ _IS: Mapping[str, Callable[[Any], bool]] = {
     "Progress": callable,
     # The function itself reports unknown names.
     **dict.fromkeys(
-        ("Literal", "FigureName", "CorpusFigureName", "HeadMeasure", "Paper"),
+        ("Literal", "FigureName", "CorpusFigureName", "HeadMeasure", "Paper", "Appendix"),
         lambda value: isinstance(value, str),
     ),
 }
