@@ -57,7 +57,7 @@ def configuration(subject: Subject) -> ChapterDraft:
         for key, value in config.items()
         if key not in known
     )
-    columns = (Column("Key"), Column("Value", share=1), Column("Meaning", share=2.5))
+    columns = (Column("Key"), Column("Value", share=1), Column("Meaning", share=3.5))
     blocks: list[Block] = []
     if rows:
         caption = ("Choices of the configuration, apart from the sizes.",)
