@@ -341,7 +341,7 @@ EXPLANATIONS = (
     ),
     Explanation(
         "scale",
-        "Why are the scores divided by √{size}?",
+        "Why divide by √{size}?",
         "If the components of a query and a key are independent with mean 0 and variance 1, "
         "their dot product has variance d_k = {size}. Division by √{size} = {root} restores "
         "variance 1. This keeps the softmax out of regions with very small gradients.",
