@@ -47,14 +47,15 @@ def _changes(context: Context) -> Iterator[tuple[str, float]]:
         return
     from bertviewer.core.analysis.similarity import cosines  # imports numpy
 
-    layers = [node.path for node in context.architecture.modules if node.role == "layer"]
+    every = context.architecture.modules if context.is_about_model else (context.node,)
+    layers = {node.path for node in every if node.role == "layer"}
     for state in range(1, min(len(states), len(run.state_paths))):
         paths = run.state_paths[state]
         for path in (path for path in paths if path in layers):
             rows = [n for n in range(len(run.tokens)) if run.state_path(state, n) == path]
             pairs = cosines(states[state - 1][rows], states[state][rows])
             found = [cosine for cosine in pairs if cosine is not None]
-            if found and (context.is_about_model or path == context.node.path):
+            if found:
                 name = path if len(paths) > 1 else f"layer {state - 1}"
                 yield name, sum(found) / len(found)
 

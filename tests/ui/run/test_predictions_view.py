@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.selection_key import SelectionKey
+from bertviewer.core.explain.answers import answers_for_view
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import no_progress
@@ -355,3 +356,20 @@ def test_a_cancelled_head_runs_nothing_later(
     view.settle()
     open_model(tiny_bert_folder, "masked-lm")
     assert view.workspace.runs.run is None
+
+
+def test_questions_are_about_the_predictions_in_sight(view: ViewHarness) -> None:
+    predictions = view.view.topic(Page.PREDICTIONS).predictions
+    assert predictions is not None
+    assert predictions.position == MASKED.split().index("[MASK]") + 1
+    tops = [guess.top[0].id for guess in predictions.layers]
+    architecture = view.workspace.architecture
+    assert architecture is not None
+    answers = answers_for_view(
+        "Predictions", architecture, last_run(view), None, None, (predictions,)
+    )
+    is_asked = any(answer.name == "early-layers" for answer in answers)
+    assert is_asked == (tops[1] != tops[-1])
+    view.run("the cat sat")
+    shown = view.view.topic(Page.PREDICTIONS).predictions
+    assert shown is not predictions
