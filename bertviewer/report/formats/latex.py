@@ -18,6 +18,7 @@ from bertviewer.report.formats.latex_columns import LEVEL, LatexColumns, text_wi
 from bertviewer.report.formats.maths import latex_maths
 from bertviewer.report.formats.maths_symbols import letter
 from bertviewer.report.formats.writer import (
+    BETWEEN_WORDS,
     Writer,
     anchor,
     breakable_parts,
@@ -354,8 +355,10 @@ class LatexWriter(Writer):
     def code(self, text: str) -> str:
         if not text:
             return ""
-        parts = _with_breaks(_BREAK.join(breakable_parts(one_line(text))))
-        return rf"\code{{{_marked(_escaped(parts))}}}"
+        parts = _BREAK.join(breakable_parts(one_line(text)))
+        # A part that is too long may end between its words, or else anywhere.
+        parts = _LONG.sub(lambda part: BETWEEN_WORDS.sub(_BREAK, part[0]), parts)
+        return rf"\code{{{_marked(_escaped(_with_breaks(parts)))}}}"
 
     @override
     def maths(self, source: str) -> str:

@@ -53,7 +53,7 @@ _SPACE = re.compile(f"[\n\t{_SPACES}]")
 # One letter and an index, as in N_e and d_k, but not a module's name.
 _INDEX = re.compile(r"(?<=\b[^\W\d_])_([^\W_]{1,3})\b(?!_)")
 _AFTER_DOT = re.compile(r"(?<=[./])(?=\w)")
-_BETWEEN_WORDS = re.compile(r"(?<=_)(?=\w)|(?<=[a-z])(?=[A-Z])")
+BETWEEN_WORDS = re.compile(r"(?<=_)(?=\w)|(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"([-+\N{MINUS SIGN}]?[\d,]+)(.*)")
 
 
@@ -278,7 +278,7 @@ def split_indices(text: str) -> tuple[str, ...]:
 
 def breakable_parts(name: str) -> list[str]:
     """Split a name where a line may end: a path after its dots, another one between its words."""
-    return (_AFTER_DOT if "." in name or "/" in name else _BETWEEN_WORDS).split(name)
+    return (_AFTER_DOT if "." in name or "/" in name else BETWEEN_WORDS).split(name)
 
 
 class SplitNumber(Struct, frozen=True):
