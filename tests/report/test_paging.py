@@ -93,7 +93,8 @@ PAGE = (0.0, 100.0)
 def flow(heights: Sequence[float], blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Set blocks of some heights on pages of 100 points, as the template does."""
     edges: list[Any] = []
-    page, y, floating = 1, 0.0, []
+    page, y = 1, 0.0
+    floating: list[tuple[int, float]] = []
     for number, (height, one) in enumerate(zip(heights, blocks, strict=True)):
         tall = height * one["scale"]
         if one["floats"] and (floating or y + tall > PAGE[1]):
