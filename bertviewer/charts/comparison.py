@@ -5,7 +5,7 @@ B is the last run. It precedes A, the baseline, in all signatures, because A is 
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -161,10 +161,11 @@ def shared_levels(b: Grid, a: Grid) -> tuple[Grid, Grid]:
         levels = levels_of(values, is_signed)
     titles = (f"{run} · {grid.value_title}" for run, grid in (("B", b), ("A", a)))
     of_b, of_a = (title.removesuffix(" · ") for title in titles)
-    return (
-        replace(b, levels=levels, is_signed=is_signed, value_title=of_b),
-        replace(a, levels=levels, is_signed=is_signed, value_title=of_a),
-    )
+    shared: dict[str, Any] = {"levels": levels, "is_signed": is_signed}
+    if isinstance(a, GridChart) and isinstance(b, GridChart):
+        ends = {one.levels: one.end_label for one in (a, b)}
+        shared["end_label"] = ends.get(levels, "")
+    return replace(b, value_title=of_b, **shared), replace(a, value_title=of_a, **shared)
 
 
 def common_title(b: Grid, a: Grid) -> str | None:
@@ -197,6 +198,7 @@ def grid_difference(
         value_title=_minus_a(b.value_title),
         is_signed=True,
         levels=levels_of(values, is_signed=True, scale=scale),
+        end_label="",
     )
 
 

@@ -133,6 +133,11 @@ def test_grids_side_by_side_have_one_range() -> None:
         assert [one.value_title for one in shared] == ["B · ‖h‖", "A · ‖h‖"]
     of_heads = shared_levels(heads([[[0.5, 0.5]]]), heads([[[0.25, 0.75]]]))
     assert [one.levels for one in of_heads] == [(0.0, 0.75)] * 2
+    # The end of a scale keeps its label if the other run's scale is shorter.
+    b, a = (replace(given(0.0, high), end_label=f"ln {high}") for high in (2.0, 3.0))
+    assert {one.end_label for one in shared_levels(b, a)} == {"ln 3.0"}
+    assert {one.end_label for one in shared_levels(b, given(0.0, 3.0))} == {""}
+    assert grid_difference(b, a).end_label == ""
     untitled = (replace(grid([[1.0]]), value_title="") for _ in "BA")
     assert [one.value_title for one in shared_levels(*untitled)] == ["B", "A"]
 
