@@ -52,7 +52,7 @@ class Formula(Struct, frozen=True):
     @property
     def mathml(self) -> tuple[str, ...]:
         """The forward formula's lines as MathML."""
-        from bertviewer.report.formats.maths import MathLine, mathml_of
+        from bertviewer.report.mathml import MathLine, mathml_of
 
         lines = [MathLine(maths, is_block=True) for maths in self.maths]
         found = mathml_of(lines)

@@ -21,12 +21,11 @@ from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
 from bertviewer.report.blocks import strings_in
 from bertviewer.report.document import ReportDocument
-from bertviewer.report.formats.maths import mathml_of
-from bertviewer.report.formats.spoken import spoken
-from bertviewer.report.formats.writer import math_lines
+from bertviewer.report.mathml import math_lines, mathml_of
 from bertviewer.report.options import Paper
 from bertviewer.report.paging import fill_pages
 from bertviewer.report.script_fonts import FontChoice, choose_fonts
+from bertviewer.report.spoken import spoken
 from bertviewer.report.typst_compiler import compiled, drawing_as, query
 
 _PARTS = ("maths.typ", "look.typ", "spans.typ", "tables.typ", "blocks.typ")

@@ -1,21 +1,11 @@
-"""Typst's formulas as MathML, and MathML as LaTeX, which Markdown uses, too."""
+"""MathML as LaTeX, which Markdown uses, too."""
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from xml.etree.ElementTree import Element, fromstring
 
-from msgspec import Struct
-
 from bertviewer.report.formats.maths_symbols import ACCENTS, CLOSING, FENCES, OPENING, SIGNS, letter
-from bertviewer.report.typst_compiler import compiled
 
-_PAGE = b"""\
-#for (source, is-block) in json("data.json") {
-  math.equation(block: is-block, eval(source, mode: "math"))
-}
-"""
-_MATHML = re.compile(r"<math\b.*?</math>", re.DOTALL)
 _SPACES = (
     (0.0, ""),
     (0.1667, r"\,"),
@@ -32,28 +22,6 @@ _ONE = re.compile(r"[A-Za-z0-9]+|\\[a-zA-Z]+\*?(\{[^{}]*\})?")
 """A base that needs no braces before an index."""
 _CLOSE_AFTER, _CLOSE_BEFORE = ("(", "["), (",", ")", "]", ";")
 _VARIATION = "\ufe00"  # asks for the script form of a letter
-
-
-class MathLine(Struct, frozen=True):
-    """A formula in Typst's notation, displayed on its own line or inline."""
-
-    source: str
-    is_block: bool = False
-
-
-def mathml_of(lines: Iterable[MathLine]) -> Mapping[MathLine, str]:
-    """Return each formula as a MathML element, which is well-formed XML.
-
-    Raises:
-        ValueError: Typst does not return one element for each formula.
-    """
-    wanted = list(dict.fromkeys(lines))
-    files = {
-        "main.typ": _PAGE,
-        "data.json": json.dumps([[line.source, line.is_block] for line in wanted]).encode(),
-    }
-    (page,) = compiled(files, format="html")
-    return dict(zip(wanted, _MATHML.findall(page.decode()), strict=True))
 
 
 def latex_maths(mathml: str) -> str:

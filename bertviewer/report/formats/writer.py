@@ -7,7 +7,6 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from bertviewer.core.formulas.formula import Term
 from bertviewer.core.util.text import has_paired_isolates, printable
 from bertviewer.report.blocks import (
     Answer,
@@ -39,7 +38,7 @@ from bertviewer.report.blocks import (
 )
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.formats.bibtex import cite_keys
-from bertviewer.report.formats.maths import MathLine, mathml_of
+from bertviewer.report.mathml import MathLine, math_lines, mathml_of
 
 MAX_HEADING = 6
 """The deepest level of headings in HTML and Markdown."""
@@ -315,22 +314,3 @@ def widest_fractions(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
                 )
                 widest[place] = max(widest[place], "".join(texts), key=len)
     return tuple(widest)
-
-
-def math_lines(value: object) -> Iterator[MathLine]:
-    """Yield all formulas in a document or a part of it."""
-    match value:
-        case ReportDocument():
-            yield from math_lines((value.front, value.chapters))
-        case Maths(source):
-            yield MathLine(source)
-        case Term(symbol):
-            yield MathLine(symbol)
-        case tuple():
-            for each in value:
-                yield from math_lines(each)
-        case Struct():
-            if isinstance(value, FormulaBlock):
-                yield from (MathLine(source, is_block=True) for source in value.maths)
-            for name in value.__struct_fields__:
-                yield from math_lines(getattr(value, name))

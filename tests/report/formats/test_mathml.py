@@ -5,8 +5,9 @@ import re
 import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.report.formats.maths import MathLine, latex_maths, mathml_of
-from bertviewer.report.formats.spoken import spoken
+from bertviewer.report.formats.maths import latex_maths
+from bertviewer.report.mathml import MathLine, mathml_of
+from bertviewer.report.spoken import spoken
 from tests.core.formulas.formula_models import all_architectures, maths_of
 
 CASES = {
