@@ -59,7 +59,7 @@ def walkthrough(subject: Subject) -> ChapterDraft:
 
 def _intro(subject: Subject, found: Walkthrough, has_shapes: bool) -> Iterator[Span]:
     yield See(_STEPS)
-    if found.sections[0].is_executed:
+    if all(section.is_executed for section in found.sections):
         yield " follows the data from the inputs to the output. "
     else:
         yield " lists the modules in the order of the module tree: the data flow is not known. "
@@ -82,7 +82,7 @@ def _intro(subject: Subject, found: Walkthrough, has_shapes: bool) -> Iterator[S
             yield Letters(f"; {', '.join(sizes[:-1])}{' and ' * (len(sizes) > 1)}{sizes[-1]}")
         yield ". "
     yield "A tick marks a section whose steps add up to the actual number of its parameters"
-    if subject.has_chapter("parameters"):
+    if found.expected and subject.has_chapter("parameters"):
         yield "; "
         yield See(PARTS)
         yield " gives the total"

@@ -43,6 +43,15 @@ def test_the_total_is_counted_once(demo: Subject) -> None:
     assert sum(number(row[-2]) for row in parts) == number(total[-2]) == number(whole.result)
 
 
+def test_a_model_without_parameters(demo: Subject) -> None:
+    root = replace(demo.architecture.root, parameters=0, own_parameters=0, trainable=0)
+    bare = Subject(
+        replace(demo.architecture, modules=(root,), parameters=(), flows=None, config={})
+    )
+    assert "The model has no parameters" in words(parameters(bare).section)
+    assert "table:parts" not in words(walkthrough(bare).section)
+
+
 def test_parts_without_formulas_are_modules_or_components(demo: Subject) -> None:
     architecture = demo.architecture
     nodes = tuple(
