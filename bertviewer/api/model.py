@@ -296,7 +296,7 @@ class Model:
     ) -> Path:
         """Write a report, and return its path.
 
-        ``bertviewer report`` writes the same; the command is on the title page.
+        ``bertviewer report`` writes the same; the command is in the appendix.
 
         Args:
             file: its extension is .pdf, .html, .md, .tex or .json, unless ``format`` is given.
@@ -311,7 +311,7 @@ class Model:
             statistic: the statistic to plot by layer.
             paper: ``a4`` or ``letter``.
             title: the model's name by default.
-            author: author on the title page.
+            author: author below the title.
             grey: whether to use shades of grey only.
             corpus: a corpus of this model, or its folder.
             appendix: ``folded`` to list identical layers once, or ``full``.

@@ -299,7 +299,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--title", default="", metavar="TEXT", help="title (default: the model's name)"
     )
-    parser.add_argument("--author", default="", metavar="TEXT", help="author on the title page")
+    parser.add_argument("--author", default="", metavar="TEXT", help="author below the title")
     parser.add_argument("--grey", action="store_true", help="use shades of grey only")
 
 

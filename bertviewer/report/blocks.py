@@ -87,7 +87,7 @@ class Paragraph(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """Names and values in two columns."""
+    """Names and values, a line each."""
 
     pairs: tuple[tuple[str, Text], ...]
 
@@ -265,13 +265,21 @@ Block = (
 )
 
 
+Numbering = Literal["chapter", "appendix", "none"]
+"""How a chapter is numbered: 1, 2, 3 …, A, B, C …, or not at all."""
+
+
 class Section(Struct, frozen=True):
-    """A chapter or a section of one; ``name`` is for references and ``--sections``."""
+    """A chapter or a section of one; ``name`` is for references and ``--sections``.
+
+    ``numbering`` is that of a chapter; its sections follow it.
+    """
 
     name: str
     title: str
     blocks: tuple[Block, ...] = ()
     sections: tuple["Section", ...] = ()
+    numbering: Numbering = "chapter"
 
 
 def strings_in(value: object) -> Iterator[str]:

@@ -170,7 +170,7 @@ class ReportBuilder:
             options: those that were analysed.
             model: the open model.
             progress: called for each figure.
-            file: name of its file, for the command on the title page; "" for the default.
+            file: name of its file, for the command in it; "" for the default.
         """
         progress(0, 0, "Composing the report")
         subject = self._subject(options, model, progress)
@@ -239,7 +239,8 @@ class ReportBuilder:
             return False
         sections = options.sections
         return any(
-            chapter.needs_run and (sections is None or chapter.name in sections)
+            (chapter.needs_run or chapter.reads_run)
+            and (sections is None or chapter.name in sections)
             for chapter in CHAPTERS
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from msgspec import Struct
 
 from bertviewer.core.util.errors import UserError
+from bertviewer.report.blocks import Numbering
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import checks
 from bertviewer.report.chapters.corpus import corpus
@@ -18,8 +19,10 @@ from bertviewer.report.chapters.predictions import predictions
 from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity, vectors
+from bertviewer.report.chapters.summary import summary
 from bertviewer.report.chapters.values import values
 from bertviewer.report.chapters.walkthrough import walkthrough
+from bertviewer.report.document import SUMMARY
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
 
@@ -32,17 +35,22 @@ class Chapter(Struct, frozen=True):
         title: its title in the dialog.
         draft: returns its draft, or ``None`` if it does not apply to a subject.
         needs_run: whether it describes a run.
+        reads_run: whether it describes the run too, if there is one.
+        numbering: how it is numbered.
     """
 
     name: str
     title: str
     draft: Callable[[Subject], ChapterDraft | None]
     needs_run: bool = False
+    reads_run: bool = False
+    numbering: Numbering = "chapter"
 
 
-BIBLIOGRAPHY, MODELS = "bibliography", "models"
+REPRODUCIBILITY, BIBLIOGRAPHY, MODELS = "reproducibility", "bibliography", "models"
 
 CHAPTERS = (
+    Chapter(SUMMARY, "Summary", summary, reads_run=True, numbering="none"),
     Chapter("model", "The model", model),
     Chapter("parameters", "Parameters", parameters),
     Chapter("costs", "Computational cost and memory", costs),
@@ -58,11 +66,12 @@ CHAPTERS = (
     Chapter("checks", "Checks", checks, needs_run=True),
     Chapter("corpus", "Corpus statistics", corpus),
     Chapter(MODELS, "Comparison of two models", models),
-    Chapter("configuration", "Configuration", configuration),
-    Chapter("modules", "Modules", modules),
-    Chapter("tensors", "All parameters", tensors),
-    # It is drafted last, from the citations of the others.
-    Chapter(BIBLIOGRAPHY, "Bibliography", lambda _: None),
+    Chapter("configuration", "Configuration", configuration, numbering="appendix"),
+    Chapter("modules", "Modules", modules, numbering="appendix"),
+    Chapter("tensors", "All parameters", tensors, numbering="appendix"),
+    # These two are drafted last: from the options, and from the citations of the other chapters.
+    Chapter(REPRODUCIBILITY, "Reproducibility", lambda _: None, numbering="appendix"),
+    Chapter(BIBLIOGRAPHY, "Bibliography", lambda _: None, numbering="none"),
 )
 
 

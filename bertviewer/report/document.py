@@ -1,6 +1,7 @@
 """A report as plain data, which every format writes, with the numbers of its parts."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
@@ -14,6 +15,7 @@ from bertviewer.report.blocks import (
     Entry,
     Figure,
     FormulaBlock,
+    Numbering,
     Section,
     See,
     Table,
@@ -21,21 +23,27 @@ from bertviewer.report.blocks import (
 )
 
 SCHEMA = "bertviewer.report/1"
+SUMMARY = "summary"
+"""Name of the chapter on the first page, before the contents."""
+_NOUNS: Mapping[Numbering, str] = {"chapter": "Chapter", "appendix": "Appendix"}
 
 
 class Front(Struct, frozen=True):
-    """The title page, and the header of all other pages.
+    """The title, the header of all pages but the first, and the metadata of the file.
 
     Attributes:
         title: title of the report.
         subtitle: class and task of the model.
         author: "" for none.
         date: date of the report.
-        facts: names and values: origin of the model, versions, the command.
+        facts: names and values: origin of the model, versions, the command. They are metadata of
+            the JSON format; the others have them in a chapter.
         warning: a warning of random weights, "" for none.
         running_warning: the same in a few words, for the header.
         picture: name of the picture of the model's layers, "" for none.
         program: name and version of the program.
+        subject: what the report is about, in one sentence, for the file's metadata.
+        keywords: keywords, for the file's metadata.
     """
 
     title: str
@@ -47,10 +55,15 @@ class Front(Struct, frozen=True):
     running_warning: str
     picture: str
     program: str
+    subject: str = ""
+    keywords: tuple[str, ...] = ()
 
 
 class Numbered(Struct, frozen=True):
-    """The number of a part of the report: ``Table`` and ``3.1``."""
+    """The number of a part of the report: ``Table`` and ``3.1``.
+
+    A chapter without a number has its title and "".
+    """
 
     noun: str
     number: str
@@ -58,7 +71,7 @@ class Numbered(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The text of a reference."""
-        return f"{self.noun} {self.number}"
+        return f"{self.noun} {self.number}".rstrip()
 
 
 class ReportDocument(Struct, frozen=True, eq=False, dict=True):
@@ -68,11 +81,27 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
     chapters: tuple[Section, ...]
     pictures: Mapping[str, str]
 
+    @property
+    def summary(self) -> tuple[Section, ...]:
+        """The chapters before the contents: the summary, if it was chosen."""
+        return tuple(chapter for chapter in self.chapters if chapter.name == SUMMARY)
+
+    @property
+    def body(self) -> tuple[Section, ...]:
+        """The chapters after the contents."""
+        return tuple(chapter for chapter in self.chapters if chapter.name != SUMMARY)
+
+    @property
+    def listed(self) -> tuple[Section, ...]:
+        """The chapters in the contents; () for a report that needs none."""
+        return self.body if len(self.body) > 1 else ()
+
     @cached_property
     def numbers(self) -> Mapping[str, Numbered]:
         """The numbers of sections, tables, figures and formulas by name.
 
-        Tables, figures and formulas are numbered separately in each chapter.
+        Tables, figures and formulas are numbered separately in each chapter. Appendices have
+        letters.
 
         Raises:
             ValueError: two of them have the same name.
@@ -84,14 +113,19 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
                 raise ValueError(f"two parts of the report are named {name}")
             found[name] = Numbered(noun, number)
 
-        for chapter, number, section in _numbered(self.chapters):
-            add(section.name, "Section" if "." in number else "Chapter", number)
-            counts = {"Table": 0, "Figure": 0, "Equation": 0}
-            for block in _blocks(section) if section is chapter else ():
+        chapters: Counter[Numbering] = Counter()
+        for chapter in self.chapters:
+            chapters[chapter.numbering] += 1
+            number = _chapter_number(chapter.numbering, chapters[chapter.numbering])
+            add(chapter.name, _NOUNS.get(chapter.numbering, chapter.title), number)
+            for section, inner in _numbered(chapter.sections, number):
+                add(section.name, "Section" if inner else section.title, inner)
+            blocks: Counter[str] = Counter()
+            for block in _blocks(chapter):
                 if isinstance(block, Table | Figure | FormulaBlock) and block.name:
                     noun = "Equation" if isinstance(block, FormulaBlock) else type(block).__name__
-                    counts[noun] += 1
-                    add(block.name, noun, f"{number}.{counts[noun]}")
+                    blocks[noun] += 1
+                    add(block.name, noun, f"{number}.{blocks[noun]}".lstrip("."))
         return found
 
     @cached_property
@@ -110,7 +144,7 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.report/1``.
 
-        - ``front``: the title page;
+        - ``front``: the title and the file's metadata;
         - ``chapters``: sections, each with its ``blocks`` and ``sections``;
         - ``pictures``: SVG drawings by name.
 
@@ -127,14 +161,19 @@ class ReportDocument(Struct, frozen=True, eq=False, dict=True):
         }
 
 
-def _numbered(
-    sections: Sequence[Section], prefix: str = "", chapter: Section | None = None
-) -> Iterator[tuple[Section, str, Section]]:
-    """Yield the chapter, the number and the section itself, in order."""
+def _chapter_number(numbering: Numbering, place: int) -> str:
+    """Return the number of a chapter: "2", "B", or "" if it has none."""
+    if numbering == "none":
+        return ""
+    return str(place) if numbering == "chapter" else chr(ord("A") + place - 1)
+
+
+def _numbered(sections: Sequence[Section], above: str) -> Iterator[tuple[Section, str]]:
+    """Yield sections and their numbers in order; "" below a chapter without a number."""
     for place, section in enumerate(sections, 1):
-        number = f"{prefix}{place}"
-        yield chapter or section, number, section
-        yield from _numbered(section.sections, f"{number}.", chapter or section)
+        number = f"{above}.{place}" if above else ""
+        yield section, number
+        yield from _numbered(section.sections, number)
 
 
 def _blocks(section: Section) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Drafts a report: the title page, the chapters that apply, and the bibliography."""
+"""Drafts a report: its title, the chapters that apply, reproducibility and bibliography."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -10,18 +10,23 @@ from msgspec.structs import replace
 from bertviewer import __version__
 from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.explain.bibliography import Reference, bibliography, model_reference
+from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.sources.model_source import find_task
 from bertviewer.report.blocks import (
     Answer,
     Bibliography,
+    Block,
     Code,
     Entry,
+    Facts,
+    Listing,
+    Paragraph,
     Section,
     Text,
     strings_in,
 )
-from bertviewer.report.catalogue import BIBLIOGRAPHY, chosen_chapters
+from bertviewer.report.catalogue import BIBLIOGRAPHY, REPRODUCIBILITY, chosen_chapters
 from bertviewer.report.document import Front, ReportDocument
 from bertviewer.report.options import APPENDICES, Options
 from bertviewer.report.pictures import Picture
@@ -50,8 +55,8 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
     Args:
         subject: the data of the chapters.
         options: the user's choices.
-        day: date on the title page.
-        command: command on the title page that writes the report again.
+        day: date of the report.
+        command: command that writes the report again.
 
     Raises:
         UserError: there is no such chapter.
@@ -59,15 +64,23 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
     chosen = chosen_chapters(options.sections)
     is_folded = options.appendix == APPENDICES[0]
     subject = replace(subject, sections=options.sections, is_folded=is_folded)
-    drafts = [draft for chapter in chosen if (draft := chapter.draft(subject)) is not None]
-    pictures = {name: found for draft in drafts for name, found in draft.pictures.items()}
+    drafts = {chapter: found for chapter in chosen if (found := chapter.draft(subject)) is not None}
+    pictures = {name: found for each in drafts.values() for name, found in each.pictures.items()}
     outline = outline_of(subject.architecture)
     if outline is not None:
-        pictures[STACK] = Picture(outline, 150, 190)
-    sections = _without_repeated_answers([draft.section for draft in drafts])
-    if any(chapter.name == BIBLIOGRAPHY for chapter in chosen):
-        sections = (*sections, _bibliography(sections, subject))
+        pictures[STACK] = Picture(outline, 150, 80)
     front = _front(subject, options, day, command, "" if outline is None else STACK)
+    sections = _without_repeated_answers(
+        [replace(draft.section, numbering=chapter.numbering) for chapter, draft in drafts.items()]
+    )
+    for chapter in chosen:
+        if chapter.name == REPRODUCIBILITY:
+            last = _reproducibility(subject, command)
+        elif chapter.name == BIBLIOGRAPHY:
+            last = _bibliography(sections, subject)
+        else:
+            continue
+        sections = (*sections, replace(last, numbering=chapter.numbering))
     return ReportDraft(front, sections, pictures)
 
 
@@ -89,12 +102,20 @@ def _without_repeated_answers(sections: Sequence[Section]) -> tuple[Section, ...
     return tuple(map(cleaned, sections))
 
 
+def _reproducibility(subject: Subject, command: str) -> Section:
+    """Return the chapter on the origin of the model, the versions, and the command."""
+    blocks: list[Block] = [Facts(tuple(_facts(subject)))]
+    if command:
+        blocks += [Paragraph.of("This command writes the report again:"), Listing((command,))]
+    return Section(REPRODUCIBILITY, "Reproducibility", tuple(blocks))
+
+
 def _bibliography(sections: tuple[Section, ...], subject: Subject) -> Section:
     """Return the bibliography: the works that these sections cite, the model and the software."""
     origin = subject.origin.base_model or str(subject.architecture.config.get("_name_or_path", ""))
     model = model_reference(subject.architecture.source, origin)
     works = bibliography(strings_in(sections), () if model is None else (model,))
-    return Section("bibliography", "Bibliography", (Bibliography(tuple(map(_entry, works))),))
+    return Section(BIBLIOGRAPHY, "Bibliography", (Bibliography(tuple(map(_entry, works))),))
 
 
 def _entry(work: Reference) -> Entry:
@@ -108,20 +129,32 @@ def _front(subject: Subject, options: Options, day: date, command: str, picture:
     # Without a run, no figure depends on random weights.
     shown = replace(source, weights="none", random_tensors=()) if run is None else source
     warning = random_weights_warning(shown, architecture.tensor_count)
+    subtitle = f"{architecture.root.class_name} · {find_task(source.task).title}"
+    contents = "parameters, computational cost and forward pass"
     return Front(
         title=options.title or source.name,
-        subtitle=f"{architecture.root.class_name} · {find_task(source.task).title}",
+        subtitle=subtitle,
         author=options.author,
         date=day,
-        facts=tuple(_facts(subject, command)),
+        facts=(*_facts(subject), *([("Command", (Code(command),))] if command else ())),
         warning="" if warning is None else warning.text,
         running_warning="" if warning is None else warning.short,
         picture=picture,
         program=f"bertviewer {__version__}",
+        subject=f"{subtitle}: {contents}" + (", with one sentence" if run is not None else ""),
+        keywords=tuple(_keywords(architecture)),
     )
 
 
-def _facts(subject: Subject, command: str) -> Iterator[tuple[str, Text]]:
+def _keywords(architecture: Architecture) -> Iterator[str]:
+    yield architecture.root.class_name
+    if isinstance(kind := architecture.config.get("model_type"), str):
+        yield kind
+    yield find_task(architecture.source.task).title
+    yield from ("transformers", "parameter count", "multiply-adds")
+
+
+def _facts(subject: Subject) -> Iterator[tuple[str, Text]]:
     yield "Model", (provenance(subject.architecture.source),)
     for name, digest in subject.origin.digests:
         yield "SHA-256", (Code(digest), f" {name}")
@@ -133,9 +166,8 @@ def _facts(subject: Subject, command: str) -> Iterator[tuple[str, Text]]:
         yield "Seed", (str(SEED),)
     if subject.run is not None:
         yield "Device", (subject.run.device,)
-    yield "Versions", (", ".join(f"{name} {_version(name)}" for name in LIBRARIES),)
-    if command:
-        yield "Command", (Code(command),)
+    versions = (f"{name} {_version(name)}" for name in LIBRARIES)
+    yield "Versions", (", ".join((f"bertviewer {__version__}", *versions)),)
 
 
 def _dtypes(subject: Subject) -> str:

@@ -30,7 +30,7 @@ class Options(Struct, frozen=True):
         statistic: the statistic to plot by layer.
         paper: page size.
         title: "" for the model's name.
-        author: author on the title page.
+        author: author below the title.
         grey: whether to use shades of grey only.
         corpus: folder of a corpus of the model.
         appendix: whether the lists of modules and parameters fold identical layers into one.

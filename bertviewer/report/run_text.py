@@ -45,16 +45,18 @@ def run_text(run: ActivationRun) -> str:
 def tokenizer_note(run: ActivationRun) -> str:
     """Return the number of tokens, and which tokenizer they come from if not the model's."""
     tokens = count_text(len(run.tokens), "1 token", "{0} tokens")
+    return f"{tokens} from {found}" if (found := other_tokenizer(run)) else tokens
+
+
+def other_tokenizer(run: ActivationRun) -> str:
+    """Return which tokenizer the tokens come from, and why; "" if it is the model's own."""
     if run.tokenizer == "model":
-        return tokens
+        return ""
     if run.tokenizer == "bert":
-        return (
-            f"{tokens} from BERT’s tokenizer: the model comes with a vocab.txt but no tokenizer "
-            "files"
-        )
+        return "BERT’s tokenizer: the model comes with a vocab.txt but no tokenizer files"
     return (
-        f"{tokens} from a placeholder tokenizer: the configuration has no vocabulary, so token "
-        "ids are hashes of the words"
+        "a placeholder tokenizer: the configuration has no vocabulary, so token ids are hashes of "
+        "the words"
     )
 
 

@@ -78,6 +78,7 @@ class TypesetReport:
         fonts = choose_fonts("".join((*strings_in(data), *pictures.values())))
         day = document.front.date
         data["front"]["shown-date"] = day_text(day)
+        data["has-contents"] = bool(document.listed)
         data |= {
             "paper": {"a4": "a4", "letter": "us-letter"}[paper],
             "date": {"year": day.year, "month": day.month, "day": day.day},

@@ -42,8 +42,8 @@ class Report(Struct, frozen=True):
 
     @property
     def bodies(self) -> list[str]:
-        """The texts of the pages after the contents, without footers."""
-        return [re.sub(r" bertviewer \S+ \d+ / \d+$", "", page) for page in self.pages[2:]]
+        """The texts of all pages without footers."""
+        return [re.sub(r" bertviewer \S+ \d+ / \d+$", "", page) for page in self.pages]
 
     def headings(self) -> list[str]:
         def flat(entries: list[Any]) -> list[str]:
@@ -55,8 +55,8 @@ class Report(Struct, frozen=True):
         return flat(self.reader.outline)
 
     def check_pages(self) -> None:
-        """Check that all pages but the title page have their numbers."""
-        for number, text in enumerate(self.pages[1:], start=2):
+        """Check that all pages have their numbers."""
+        for number, text in enumerate(self.pages, start=1):
             assert text.endswith(f" {number} / {len(self.pages)}"), number
 
 
@@ -100,7 +100,7 @@ def number(text: str) -> float:
 
 
 def with_texts(document: ReportDocument, *sections: Section, **front: Any) -> ReportDocument:
-    """Return a document with other chapters and texts of the title page."""
+    """Return a document with other chapters and texts of the title."""
     return ReportDocument(replace(document.front, picture="", **front), sections, {})
 
 

@@ -1,4 +1,4 @@
-"""The command on the title page writes the same report."""
+"""The command in the appendix writes the same report."""
 
 import shlex
 from argparse import Namespace

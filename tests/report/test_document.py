@@ -1,4 +1,4 @@
-"""The document of a report: chapters, numbers, the title page, and the counts of known models."""
+"""The document of a report: chapters, numbers, the title, and the counts of known models."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from bertviewer import __version__
 from bertviewer.core.sources.presets import DEMO_SHA256
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.blocks import Figure, Section, See, Table, strings_in
-from bertviewer.report.catalogue import CHAPTERS
+from bertviewer.report.catalogue import CHAPTERS, REPRODUCIBILITY
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.draft import draft_report
 from bertviewer.report.formats.markdown import markdown_of
@@ -29,9 +29,11 @@ def names(chapters: tuple[Section, ...]) -> list[str]:
 
 
 def test_the_chapters_on_bert_base(qapp: QApplication, golden: Callable[[str, str], None]) -> None:
-    document = document_of(Subject(derived("bert-base-uncased")))
     # Versions depend on the installation.
-    document = replace(document, front=replace(document.front, facts=(), program="bertviewer"))
+    names = tuple(chapter.name for chapter in CHAPTERS if chapter.name != REPRODUCIBILITY)
+    options = replace(OPTIONS, sections=names)
+    document = document_of(Subject(derived("bert-base-uncased")), options)
+    document = replace(document, front=replace(document.front, program="bertviewer"))
     text = re.sub(
         r"Version \S+\.( <|$)", r"Version 0.\1", markdown_of(document, "figures"), flags=re.M
     )
@@ -59,7 +61,7 @@ def test_references_have_numbers(document: ReportDocument) -> None:
     check(document.chapters)
 
 
-def test_the_title_page(document: ReportDocument) -> None:
+def test_title_and_metadata(document: ReportDocument) -> None:
     front = document.front
     assert (front.title, front.subtitle) == ("demo", "BertModel · Base model, no head")
     assert (front.author, front.date) == ("A. Student", date(2026, 1, 31))
@@ -67,11 +69,19 @@ def test_the_title_page(document: ReportDocument) -> None:
     assert facts["Model"].endswith("· pretrained weights")
     assert facts["SHA-256"].startswith(DEMO_SHA256)
     assert facts["Licence"].startswith("Apache 2.0")
-    assert facts["Versions"].startswith("torch ")
+    assert facts["Versions"].startswith(f"bertviewer {__version__}, torch ")
     assert facts["Device"] == "cpu"
     assert facts["Command"] == "bertviewer report demo"
     assert front.program == f"bertviewer {__version__}"
     assert (front.warning, front.running_warning) == ("", "")
+    assert front.subject.endswith(
+        "parameters, computational cost and forward pass, with one sentence"
+    )
+    assert front.keywords[:3] == ("BertModel", "bert", "Base model, no head")
+    (reproducibility,) = (one for one in document.chapters if one.name == REPRODUCIBILITY)
+    assert all(
+        each in words(reproducibility) for each in (*facts, *facts.values()) if each != "Command"
+    )
 
 
 def test_chapters_that_apply_are_in_order(document: ReportDocument, demo: Subject) -> None:
@@ -89,7 +99,7 @@ def test_chosen_chapters(demo: Subject) -> None:
     assert names(chosen.chapters) == ["walk", "checks"]
     assert chosen.pictures.keys() == {"stack"}
     assert chosen.front.title == "A title"
-    with pytest.raises(UserError, match="unknown section wlak: choose from model, parameters"):
+    with pytest.raises(UserError, match="unknown section wlak: choose from summary, model"):
         draft_report(demo, replace(OPTIONS, sections=("wlak",)), DAY)
 
 
@@ -113,11 +123,17 @@ def test_tables_and_figures_are_numbered_by_chapter(document: ReportDocument) ->
     chapters = (
         Section("a", "A", (a_table("t1"),), (inner,)),
         Section("b", "B", (a_figure("f2"), a_table(""), a_table("t3"))),
+        Section("c", "C", (a_table("t4"),), (Section("c1", "C1"),), numbering="appendix"),
+        Section("d", "A title", numbering="none"),
     )
     numbers = with_texts(document, *chapters).numbers
     assert {name: found.text for name, found in numbers.items()} == {
         "a": "Chapter 1",
         "a1": "Section 1.1",
+        "c": "Appendix A",
+        "c1": "Section A.1",
+        "t4": "Table A.1",
+        "d": "A title",
         "b": "Chapter 2",
         "t1": "Table 1.1",
         "t2": "Table 1.2",

@@ -99,7 +99,7 @@ def red_pixels(document: ReportDocument, **widths: int) -> int:
     figures = tuple(Figure(name, f"figure:{name}", (name,), name) for name in widths)
     pictures = {name: CLIPPED.format(width) for name, width in widths.items()}
     found = with_texts(document, Section("a", "A", figures))
-    page = TypesetReport(replace(found, pictures=pictures)).pages()[2]
+    page = TypesetReport(replace(found, pictures=pictures)).pages()[0]
     image = QImage.fromData(page_png(page, 72)).convertToFormat(QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), -1)
     pixels = rows[:, : 3 * image.width()].reshape(image.height(), -1, 3).astype(int)

@@ -59,13 +59,19 @@ def position_table_length(architecture: Architecture) -> int | None:
 
     From the shape of the table, without torch; ``graph.length_measuring`` is exact.
     """
-    tables = (node for node in architecture.modules if node.name in POSITION_TABLES)
-    for node in tables:
-        for tensor in architecture.tensors_below(node.path):
+    return next(iter(position_table_lengths(architecture)), None)
+
+
+def position_table_lengths(architecture: Architecture) -> tuple[int, ...]:
+    """Return the same for each table: an encoder-decoder may have two."""
+    lengths = []
+    for node in architecture.modules:
+        tensors = architecture.tensors_below(node.path) if node.name in POSITION_TABLES else ()
+        for tensor in tensors[:1]:
             offset, padding = (node.attributes.get(key) for key in ("offset", "padding_idx"))
             rows = tensor.shape[0] - (offset if isinstance(offset, int) else 0)
-            return rows - (padding + 1 if isinstance(padding, int) else 0)
-    return None
+            lengths.append(rows - (padding + 1 if isinstance(padding, int) else 0))
+    return tuple(lengths)
 
 
 def stated_lengths(config: Mapping[str, Any]) -> tuple[int, ...]:

@@ -47,12 +47,9 @@ def html_of(document: ReportDocument, theme: Theme = LIGHT) -> str:
         "<body>",
         '<a class="skip" href="#report">Skip to the report</a>',
         *writer.front(),
-        '<nav aria-labelledby="contents">',
-        '<h2 id="contents">Contents</h2>',
-        *writer.contents(document.chapters),
-        "</nav>",
+        *writer.navigation(),
         '<main id="report">',
-        *writer.sections(document.chapters, 2),
+        *writer.sections(document.body, 2),
         "</main>",
         f"<footer>{writer.words(document.front.program)}</footer>",
         "</body>",
@@ -70,8 +67,15 @@ def _head(front: Front, theme: Theme) -> Iterator[str]:
     schemes = "light dark" if theme is LIGHT else "light"
     yield f'<meta name="color-scheme" content="{schemes}">'
     yield f'<meta name="generator" content={_attribute(front.program)}>'
-    if front.author:
-        yield f'<meta name="author" content={_attribute(front.author)}>'
+    metadata = {
+        "author": front.author,
+        "description": front.subject,
+        "keywords": ", ".join(front.keywords),
+        "date": front.date.isoformat(),
+    }
+    for name, value in metadata.items():
+        if value:
+            yield f'<meta name="{name}" content={_attribute(one_line(value))}>'
     yield f"<title>{escape(one_line(front.title))}</title>"
     yield f"<style>{style_sheet(theme)}</style>"
     yield "</head>"
@@ -108,7 +112,7 @@ class HtmlWriter(Writer):
     """Writes blocks and spans as HTML; text of a document is never markup."""
 
     def front(self) -> Iterator[str]:
-        """Yield the title page."""
+        """Yield the title and the summary."""
         front = self.document.front
         yield "<header>"
         if front.picture:
@@ -124,18 +128,26 @@ class HtmlWriter(Writer):
         yield f'<p class="author">{author}{date}</p>'
         if front.warning:
             yield from self.block(blocks.Paragraph.of(front.warning, look="warning"))
-        if front.facts:
-            yield from self.block(blocks.Facts(front.facts))
+        yield from self.sections(self.document.summary, 2)
         yield "</header>"
 
+    def navigation(self) -> Iterator[str]:
+        """Yield the table of contents, if the report needs one."""
+        if self.document.listed:
+            yield '<nav aria-labelledby="contents">'
+            yield '<h2 id="contents">Contents</h2>'
+            yield from self.contents(self.document.listed)
+            yield "</nav>"
+
     def contents(self, sections: Sequence[Section]) -> Iterator[str]:
-        """Yield the table of contents."""
+        """Yield the entries of sections in the table of contents."""
         if not sections:
             return
         yield "<ol>"
         for section in sections:
-            number = self.numbers[section.name].number
-            title = f"<span>{number}</span> {self.words(section.title)}"
+            title = self.words(section.title)
+            if number := self.numbers[section.name].number:
+                title = f"<span>{number}</span> {title}"
             yield f'<li><a href="#{anchor(section.name)}">{title}</a>'
             if formulas := named_formulas(section):
                 yield "<ol>"
@@ -150,8 +162,9 @@ class HtmlWriter(Writer):
     def sections(self, sections: Sequence[Section], level: int) -> Iterator[str]:
         """Yield sections with headings of a level."""
         for section in sections:
-            number = self.numbers[section.name].number
-            title = f'<span class="number">{number}</span> {self.words(section.title)}'
+            title = self.words(section.title)
+            if number := self.numbers[section.name].number:
+                title = f'<span class="number">{number}</span> {title}'
             name = f"h{min(level, MAX_HEADING)}"
             yield f'<section id="{anchor(section.name)}">'
             yield f"<{name}>{title}</{name}>"

@@ -92,11 +92,12 @@ def latex_of(
     body = "\n".join(
         (
             r"\begin{document}",
-            *writer.title_page(),
-            r"\tableofcontents",
-            r"\clearpage",
+            *writer.title(),
+            *writer.sections(document.summary),
+            *((r"\clearpage",) if document.summary and document.body else ()),
+            *((r"\tableofcontents",) if document.listed else ()),
             "",
-            *writer.sections(document.chapters),
+            *writer.sections(document.body),
             r"\end{document}",
             "",
         )
@@ -127,7 +128,9 @@ def _settings(front: Front, theme: Theme) -> Iterator[str]:
     for name, color in colors.items():
         yield rf"\definecolor{{{name}}}{{HTML}}{{{color[1:].upper()}}}"
     title, author = _words(front.title), _words(front.author)
-    yield rf"\hypersetup{{pdftitle={{{title}}},pdfauthor={{{author}}}}}"
+    subject, keywords = _words(front.subject), _words(", ".join(front.keywords))
+    yield rf"\hypersetup{{pdftitle={{{title}}},pdfauthor={{{author}}},pdflang={{en}},"
+    yield rf"  pdfsubject={{{subject}}},pdfkeywords={{{keywords}}}}}"
     yield rf"\newcommand\runningtitle{{{_shortened(front.title)}}}"
     if front.running_warning:
         warning = _shortened(front.running_warning)
@@ -150,30 +153,36 @@ class LatexWriter(Writer):
         super().__init__(document)
         self._folder = folder
         self._width = width
+        self._is_appendix = False
 
-    def title_page(self) -> Iterator[str]:
-        """Yield the title page."""
+    def title(self) -> Iterator[str]:
+        """Yield the title."""
         front = self.document.front
-        yield r"\begin{titlepage}"
-        yield rf"\reporttitle{{{_words(front.title)}}}"
-        yield rf"\reportsubtitle{{{_words(front.subtitle)}}}"
-        if front.author:
-            yield rf"\reportauthor{{{_words(front.author)}}}"
-        yield rf"\reportauthor{{{day_text(front.date)}}}"
-        if front.warning:
-            yield from self._separated(blocks.Paragraph.of(front.warning, look="warning"))
         if front.picture:
             yield rf"\cover{{{self._folder}/{picture_file(front.picture, '.pdf')}}}"
-        yield r"\vfill"
-        yield from self._separated(blocks.Facts(front.facts))
-        yield r"\end{titlepage}"
+        yield rf"\reporttitle{{{_words(front.title)}}}"
+        yield rf"\reportsubtitle{{{_words(front.subtitle)}}}"
+        author = f"{_words(front.author)}, " if front.author else ""
+        yield rf"\reportauthor{{{author}{day_text(front.date)}}}"
+        yield r"\thispagestyle{first}"
+        if front.warning:
+            yield from self._separated(blocks.Paragraph.of(front.warning, look="warning"))
 
     def sections(self, sections: Sequence[Section], level: int = 0) -> Iterator[str]:
         """Yield sections with headings of a level, 0 for chapters."""
         for section in sections:
             name = _LEVELS[min(level, len(_LEVELS) - 1)]
             yield rf"\room{{{_SECTION_SPACE if level else _CHAPTER_SPACE}}}"
-            yield rf"\{name}{{{_words(section.title)}}}\label{{{anchor(section.name)}}}"
+            if section.numbering == "appendix" and level == 0 and not self._is_appendix:
+                self._is_appendix = True
+                yield r"\appendix"
+            title = _words(section.title)
+            if self.numbers[section.name].number:
+                yield rf"\{name}{{{title}}}\label{{{anchor(section.name)}}}"
+            else:
+                is_listed = section not in self.document.summary
+                yield rf"\{'unnumbered' if is_listed else 'unlisted'}{{{name}}}{{{title}}}"
+                yield rf"\label{{{anchor(section.name)}}}"
             yield ""
             for block in section.blocks:
                 yield from self._separated(block, level + 1)
@@ -384,8 +393,9 @@ class LatexWriter(Writer):
 
     @override
     def reference(self, name: str) -> str:
-        label = anchor(name)
-        return rf"\hyperref[{label}]{{{self.numbers[name].noun}~\ref*{{{label}}}}}"
+        label, found = anchor(name), self.numbers[name]
+        text = _words(found.noun) + (rf"~\ref*{{{label}}}" if found.number else "")
+        return rf"\hyperref[{label}]{{{text}}}"
 
     @override
     def citation(self, key: str) -> str:

@@ -37,12 +37,12 @@ _LINK = re.compile(r"https?://[^\s<>]+")
 def markdown_of(document: ReportDocument, folder: str) -> str:
     """Return a document as Markdown; ``folder`` has its pictures, relative to the file."""
     writer = MarkdownWriter(document, folder)
+    contents = tuple(writer.contents(document.listed, ""))
     lines = (
         *writer.front(),
-        *("## Contents", ""),
-        *writer.contents(document.chapters, ""),
-        "",
-        *writer.sections(document.chapters, 2),
+        *writer.sections(document.summary, 2),
+        *(("## Contents", "", *contents, "") if contents else ()),
+        *writer.sections(document.body, 2),
         *("---", ""),
         writer.words(document.front.program),
     )
@@ -58,7 +58,7 @@ class MarkdownWriter(Writer):
         self._is_cell = False
 
     def front(self) -> Iterator[str]:
-        """Yield the title page."""
+        """Yield the title."""
         front = self.document.front
         yield from (f"# {self.words(front.title)}", "")
         author = f"{self.words(front.author)}, " if front.author else ""
@@ -68,8 +68,6 @@ class MarkdownWriter(Writer):
             yield from (*self.block(blocks.Paragraph.of(front.warning, look="warning")), "")
         if front.picture:
             yield from (self._picture(front.picture, "The stack of the model’s layers"), "")
-        if front.facts:
-            yield from (*self.block(blocks.Facts(front.facts)), "")
 
     def contents(self, sections: Sequence[Section], indent: str) -> Iterator[str]:
         """Yield the table of contents."""
@@ -89,7 +87,7 @@ class MarkdownWriter(Writer):
             yield from self.sections(section.sections, level + 1)
 
     def _numbered_title(self, section: Section) -> str:
-        return f"{self.numbers[section.name].number} {section.title}"
+        return f"{self.numbers[section.name].number} {section.title}".lstrip()
 
     def _picture(self, name: str, alt: str) -> str:
         file = quote(f"{self._folder}/{picture_file(name, '.svg')}", errors="surrogateescape")

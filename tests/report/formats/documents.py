@@ -207,9 +207,14 @@ def full_document(*, is_golden: bool = False) -> ReportDocument:
     )
     if is_golden:
         inner = (Section("inner", "A <section> & others", (Paragraph(("Text.",)),)),)
+    text = ("See ", See("first"), ", ", See("second"), " and ", See("works"), ".")
     chapters = (
+        Section("summary", "Summary", (Paragraph(text),), numbering="none"),
         Section("first", "Every block", BLOCKS, inner),
-        Section("second", "Works", (Paragraph(("After ", See("decimals"), ".")), WORKS)),
+        Section(
+            "second", "More", (Paragraph(("After ", See("decimals"), ".")),), numbering="appendix"
+        ),
+        Section("works", "Works", (WORKS,), numbering="none"),
     )
     return _document(chapters, "bert-base-uncased", {"drawing": PICTURE, "stack": PICTURE})
 
@@ -230,5 +235,7 @@ def _document(
         running_warning="random weights",
         picture="stack" if "stack" in pictures else "",
         program="bertviewer 1.0",
+        subject="BertModel: parameters & costs",
+        keywords=("BertModel", "bert"),
     )
     return ReportDocument(front, chapters, pictures)

@@ -30,11 +30,15 @@ def test_latex_counts_to_the_numbers_of_the_document(document: ReportDocument) -
         r"\\(chapter|section|tablecaption|drawing)\b.*?\n?.*?(?:\\label)?\{(\w+)\}$"
         r"|\\(formula)\[(\w+)\]"
     )
-    found = re.findall(command, latex_of(document, FOLDER), re.M)
+    # LaTeX counts the chapters before the appendix, the others it gives letters or no numbers.
+    chapters, appendix = latex_of(document, FOLDER).split(r"\appendix")
+    assert r"\chapter{More}\label{second}" in appendix
+    found = re.findall(command, chapters, re.M)
     places = [(kind or "formula", name or label) for kind, name, _, label in found]
     places = [place for place in places if place[1] in document.numbers]
     counts: dict[str, int] = {}
-    assert len(places) == len(document.numbers)
+    counted = [name for name, found in document.numbers.items() if found.number[:1].isdecimal()]
+    assert len(places) == len(counted)
     for kind, name in places:
         if kind == "chapter":
             counts = {"chapter": counts.get("chapter", 0)}
@@ -90,10 +94,11 @@ def test_it_compiles(engine: str, document: ReportDocument, tmp_path: Path) -> N
     assert "Missing character" not in log
     numbers = dict(
         re.findall(
-            r"\\newlabel\{(\w+)\}\{\{([\d.]+)\}", (tmp_path / "report.aux").read_text("utf-8")
+            r"\\newlabel\{(\w+)\}\{\{([A-Z\d.]+)\}", (tmp_path / "report.aux").read_text("utf-8")
         )
     )
-    assert numbers == {name: found.number for name, found in document.numbers.items()}
+    expected = {name: found.number for name, found in document.numbers.items() if found.number}
+    assert numbers.items() >= expected.items()
     # The texts are those of the PDF.
     written = (tmp_path / "report.pdf").read_bytes()
     for pdf in (written, report_pdf(document)):
