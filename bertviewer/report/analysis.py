@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from bertviewer.charts.attention import RunAttention, attention_pair
 from bertviewer.charts.chart import HeadDifferences
-from bertviewer.charts.tensor_charts import position_text
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
     AttentionMaps,
@@ -19,15 +18,15 @@ from bertviewer.core.analysis.attention_maps import (
     head_measures,
     uniform_attention,
 )
+from bertviewer.core.analysis.inside_layer import InsideLayer
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.analysis.predictions import Predictions, predicted_positions, predicts_next
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.analysis.tokens import align
-from bertviewer.core.checkpoints.reading import matrix_shape
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.replay.checked_step import GIVEN, RECOMPUTED, checked_step
+from bertviewer.core.replay.layer_steps import inside_layer
 from bertviewer.core.replay.module_tensors import tensor_corners
 from bertviewer.core.replay.padding import compare_padding
 from bertviewer.core.replay.recorded_run import RecordedRun
@@ -35,18 +34,15 @@ from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.runs.sentence_comparison import compare_sentences
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check import CheckStep, check_summaries
 from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.sources.model_folder import Origin, origin_of
 from bertviewer.core.sources.model_source import ModelSource
-from bertviewer.core.tensors.values import TensorValues
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.text import as_sentence
 from bertviewer.report.run_details import (
     AttentionDetails,
     BaselineDetails,
-    ComparedElement,
     ModuleExcerpts,
     OtherModelDetails,
     RunContext,
@@ -54,8 +50,6 @@ from bertviewer.report.run_details import (
 )
 
 MAX_POSITIONS = 3
-MAX_STEPS = 5
-"""Steps of a check that are repeated, each of another class of module."""
 MAX_CHANGED_HEADS = 5
 
 Found = TypeVar("Found")
@@ -84,7 +78,6 @@ def analyse_run(
         histogram=_or_none(partial(context.histogram, "")),
         padding=_or_none(partial(_padding, context)),
         sentences=_or_none(partial(_sentences, context)),
-        compared=tuple(_compared_elements(context)),
         baseline=None if baseline is None else _baseline(context, predictions, baseline),
     )
     return analyse_layers(details, context, layers)
@@ -99,10 +92,12 @@ def analyse_layers(
         Cancelled: by the progress callback.
     """
     attention = details.attention
+    inside = _or_none(partial(_inside, context, layers))
     return replace(
         details,
         attention=None if attention is None else _with_maps(attention, context, layers),
-        excerpts=tuple(_excerpts(context, layers)),
+        inside=inside,
+        excerpts=() if inside is not None else tuple(module_excerpts(context, layers)),
     )
 
 
@@ -195,7 +190,22 @@ def _with_maps(
     return replace(attention, shown=shown, maps=maps)
 
 
-def _excerpts(context: RunContext, layers: tuple[int, ...] | None) -> Iterator[ModuleExcerpts]:
+def _inside(context: RunContext, layers: tuple[int, ...] | None) -> InsideLayer:
+    """Return the steps of the first layer to show.
+
+    Raises:
+        UserError: there is none, or they cannot be written as code.
+    """
+    stacks = layer_series(context.model.architecture, context.run)
+    number = layers[0] if layers else 0
+    for path, _ in [point for series in stacks[:1] for point in series.points()][number:]:
+        return inside_layer(context.cached, path, context.progress)
+    raise UserError("this model has no layers")
+
+
+def module_excerpts(
+    context: RunContext, layers: tuple[int, ...] | None
+) -> Iterator[ModuleExcerpts]:
     """Yield corners of the embeddings' output and of the inputs and outputs of layers."""
     for title, path, call in _shown_modules(context, layers):
         excerpt = partial(tensor_corners, context.cached, path, context.progress, call=call)
@@ -220,51 +230,6 @@ def _shown_modules(
         for number in dict.fromkeys(number for number in numbers if 0 <= number < len(points)):
             path, call = points[number]
             yield f"layer {number}{side}", path, call
-
-
-def _compared_elements(context: RunContext) -> Iterator[ComparedElement]:
-    """Yield the worst element of the steps that are closest to their tolerance."""
-    for step in _worst_steps(context.run):
-        element = _or_none(partial(_compared_element, context, step))
-        if element is not None:
-            yield element
-
-
-def _compared_element(context: RunContext, step: CheckStep) -> ComparedElement | None:
-    named = checked_step(context.cached, step, context.progress)
-    worst = named.worst
-    if worst is None:
-        return None
-    given, recomputed = (
-        _element(named.interleaved[side], worst.index) for side in (GIVEN, RECOMPUTED)
-    )
-    place = position_text(worst.index, named.axes)
-    return ComparedElement(
-        *(step, worst.index, place, given, recomputed, worst.difference, worst.tolerance)
-    )
-
-
-def _worst_steps(run: ActivationRun) -> tuple[CheckStep, ...]:
-    """Return the worst step of each class, the closest to its tolerance first."""
-    if run.check is None:
-        return ()
-    worst = (summary.worst for summary in check_summaries(run.check, run.class_names))
-    inexact = [step for step in worst if step.max_abs_error != 0 and not _has_layers(step, run)]
-    return tuple(sorted(inexact, key=lambda step: step.relative_error, reverse=True)[:MAX_STEPS])
-
-
-def _has_layers(step: CheckStep, run: ActivationRun) -> bool:
-    """Return whether a module contains layers: repeating its step would be expensive."""
-    start = f"{step.path}." if step.path else ""
-    below = (m.path.removeprefix(start) for m in run.modules if m.path.startswith(start))
-    return any(part.isdecimal() for path in below for part in path.split("."))
-
-
-def _element(values: TensorValues, index: tuple[int, ...]) -> float:
-    _, width = matrix_shape(values.shape)
-    place = int(np.ravel_multi_index(index, values.shape)) if index else 0
-    row, column = divmod(place, width)
-    return float(values.block((row, row + 1), (column, column + 1))[0, 0])
 
 
 def _baseline(b: RunContext, predictions: Sequence[Predictions], a: RunContext) -> BaselineDetails:

@@ -14,7 +14,7 @@ from bertviewer.core.sources.model_folder import Origin
 from bertviewer.core.sources.model_source import ModelSource
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress
-from bertviewer.report.catalogue import CHAPTERS, MODELS, chosen_chapters
+from bertviewer.report.catalogue import MODELS, chosen_chapters
 from bertviewer.report.command import default_file_name, report_command
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.draft import draft_report
@@ -237,11 +237,10 @@ class ReportBuilder:
         known, layers = self._analysis, self._layers(options)
         if known is not None and known.is_of(self.inputs) and known.layers == layers:
             return False
-        sections = options.sections
+        run = None if self.inputs.run is None else self.inputs.run.run
         return any(
-            (chapter.needs_run or chapter.reads_run)
-            and (sections is None or chapter.name in sections)
-            for chapter in CHAPTERS
+            chapter.needs_run or chapter.reads_run
+            for chapter in chosen_chapters(options.sections, run)
         )
 
     def _needs_other(self, options: Options) -> bool:

@@ -1,9 +1,12 @@
 """The chapters of a report, in order. To add one, add a line here."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.errors import UserError
 from bertviewer.report.blocks import Numbering
 from bertviewer.report.chapters.attention import attention
@@ -16,6 +19,7 @@ from bertviewer.report.chapters.model import model
 from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.parameters import parameters
 from bertviewer.report.chapters.predictions import predictions
+from bertviewer.report.chapters.random_run import random_run
 from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity, vectors
@@ -57,7 +61,7 @@ CHAPTERS = (
     Chapter("walk", "The forward pass, step by step", walkthrough),
     Chapter("formulas", "What each part computes", formulas),
     Chapter("sentence", "The sentence", sentence, needs_run=True),
-    Chapter("values", "Tensor excerpts", values, needs_run=True),
+    Chapter("values", "Inside a layer", values, needs_run=True),
     Chapter("attention", "Attention", attention, needs_run=True),
     Chapter("similarity", "Token similarity", similarity, needs_run=True),
     Chapter("vectors", "Sentence vectors", vectors, needs_run=True),
@@ -75,15 +79,35 @@ CHAPTERS = (
 )
 
 
-def chosen_chapters(names: Collection[str] | None) -> tuple[Chapter, ...]:
+def chosen_chapters(
+    names: Collection[str] | None, run: ActivationRun | None = None
+) -> tuple[Chapter, ...]:
     """Return the chapters of these names in the order of the report; all for ``None``.
+
+    All chapters on a run with random weights are one page, and predictions that depend on random
+    tensors are left out, unless they are chosen by name.
 
     Raises:
         UserError: there is no such chapter.
     """
     if names is None:
-        return CHAPTERS
+        is_random = run is not None and run.source.weights == "random"
+        return _FOR_RANDOM_WEIGHTS if is_random else _DEFAULT
     known = [chapter.name for chapter in CHAPTERS]
     if unknown := [name for name in names if name not in known]:
         raise UserError(f"unknown section {', '.join(unknown)}: choose from {', '.join(known)}")
     return tuple(chapter for chapter in CHAPTERS if chapter.name in names)
+
+
+_DEFAULT = tuple(
+    replace(chapter, draft=partial(predictions, with_random=False))
+    if chapter.name == "predictions"
+    else chapter
+    for chapter in CHAPTERS
+)
+_RANDOM_RUN = Chapter("sentence", "What this run shows", random_run)
+_FOR_RANDOM_WEIGHTS = tuple(
+    _RANDOM_RUN if chapter.name == _RANDOM_RUN.name else chapter
+    for chapter in CHAPTERS
+    if chapter.name == _RANDOM_RUN.name or not chapter.needs_run
+)

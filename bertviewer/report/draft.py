@@ -61,7 +61,7 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
     Raises:
         UserError: there is no such chapter.
     """
-    chosen = chosen_chapters(options.sections)
+    chosen = chosen_chapters(options.sections, subject.run)
     is_folded = options.appendix == APPENDICES[0]
     subject = replace(subject, sections=options.sections, is_folded=is_folded)
     drafts = {chapter: found for chapter in chosen if (found := chapter.draft(subject)) is not None}

@@ -12,13 +12,13 @@ from bertviewer.core.analysis.attention_maps import (
     HeadMeasures,
     RankedHead,
 )
+from bertviewer.core.analysis.inside_layer import InsideLayer
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
 from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, TensorKey
 from bertviewer.core.schema.architecture import Architecture
-from bertviewer.core.schema.check import CheckStep
 from bertviewer.core.statistics.histograms import Histogram
 from bertviewer.core.tensors.reduction import Corner
 from bertviewer.core.util.errors import UserError
@@ -152,21 +152,6 @@ class ModuleExcerpts(Struct, frozen=True, eq=False):
     corners: tuple[tuple[TensorKey, Corner], ...]
 
 
-class ComparedElement(Struct, frozen=True):
-    """The element of a check's step with the largest difference.
-
-    ``index`` is its position in the tensor, ``place`` describes it, "" if that is not possible.
-    """
-
-    step: CheckStep
-    index: tuple[int, ...]
-    place: str
-    given: float
-    recomputed: float
-    difference: float
-    tolerance: float
-
-
 class BaselineDetails(Struct, frozen=True, eq=False):
     """Details of run A, the baseline, next to those of the reported run B.
 
@@ -210,8 +195,8 @@ class RunDetails(Struct, frozen=True, eq=False):
         histogram: of the model's output.
         padding: the effect of padding, with and without attention mask.
         sentences: the two sentences as vectors, if there are two.
-        excerpts: corners of tensors.
-        compared: elements with the largest differences in the check, the least exact step first.
+        inside: the steps of a layer; ``None`` if they cannot be written as code.
+        excerpts: corners of the inputs and outputs of layers, if there is no ``inside``.
         baseline: details of run A.
     """
 
@@ -220,6 +205,6 @@ class RunDetails(Struct, frozen=True, eq=False):
     histogram: Histogram | None = None
     padding: Padding | None = None
     sentences: SentenceComparison | None = None
+    inside: InsideLayer | None = None
     excerpts: tuple[ModuleExcerpts, ...] = ()
-    compared: tuple[ComparedElement, ...] = ()
     baseline: BaselineDetails | None = None

@@ -169,7 +169,7 @@ def test_all_texts_of_the_document_are_printed(document: ReportDocument, report:
     header = squeezed(f"{front.title} {front.subtitle}")
     text = "".join(squeezed(body).removeprefix(header) for body in report.bodies)
     expected = {string for chapter in document.chapters for string in printed(chapter)}
-    assert len(expected) > 800
+    assert len(expected) > 700
     assert [string for string in expected if squeezed(string) not in text] == []
 
 
@@ -220,6 +220,8 @@ def test_outline_and_contents(report: Report, document: ReportDocument) -> None:
 
 def test_negative_numbers_have_a_minus_sign(report: Report) -> None:
     run = report.text.rpartition("6 The sentence")[2].partition("A Configuration")[0]
+    code = run.rpartition("7 Inside layer 0")[2].partition("Table 7.1.")[0]
+    run = run.replace(code, "")
     assert "−" in run
     assert not re.search(r"(^|\s)-\d|\de-\d", run)
     assert "from −1 to 1" in report.text
@@ -241,9 +243,8 @@ def test_random_weights_are_named_on_every_page(family: str) -> None:
     for text in report.pages[1:]:
         assert text.startswith(f"tiny-{family} random weights ")
     assert "placeholder tokenizer" in report.text
-    assert any("Sentence vectors" in heading for heading in report.headings())
-    # transformers returns GPT-2's last hidden state after the last norm.
-    assert (family == "gpt2") == ("(emb) to layer 1, after ln_f." in report.text)
+    assert any("What this run shows" in heading for heading in report.headings())
+    assert not any("Sentence vectors" in heading for heading in report.headings())
     report.check_pages()
 
 

@@ -110,7 +110,7 @@ def values_of(
     if kind := skip_reason(tensor):
         raise UserError(f"{where}: {key.name} is {kind}, so its elements cannot be shown")
     # A copy, since an input may be a tensor of the cache, which nothing may change.
-    found = _named_values(cached, path, key, tensor.cpu().clone())
+    found = named_values(cached, path, key, tensor.cpu().clone())
     return NamedValues(found.values, found.axes, _metadata(cached.run, path, key, call))
 
 
@@ -133,7 +133,7 @@ def tensor_corners(
         name = next((name for name, tensor in tensors.items() if _is_numeric(tensor)), None)
         if name is not None:
             key = TensorKey(side, name)
-            found.append((key, corner_of(_named_values(cached, path, key, tensors[name]))))
+            found.append((key, corner_of(named_values(cached, path, key, tensors[name]))))
     return tuple(found)
 
 
@@ -141,7 +141,8 @@ def _is_numeric(tensor: Tensor) -> bool:
     return not skip_reason(tensor) and tensor.is_floating_point() and bool(tensor.numel())
 
 
-def _named_values(cached: CachedRun, path: str, key: TensorKey, tensor: Tensor) -> NamedValues:
+def named_values(cached: CachedRun, path: str, key: TensorKey, tensor: Tensor) -> NamedValues:
+    """Return the values of a tensor of a module in a run, with the tokens of its rows."""
     run, architecture = cached.run, cached.model.architecture
     origin = Origin("run", key=path, has_random_weights=run.source.weights == "random")
     values = from_tensor(key.name, tensor, origin)

@@ -1,36 +1,30 @@
-"""Chapter on the check of a run: every formula recomputed and compared."""
+"""Chapter on the check of a run: every module recomputed and compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from bertviewer.core.expressions.symbols import shape_text
+from msgspec.structs import replace
+
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.check import Check, CheckStep, check_summaries
-from bertviewer.core.util.numbers import count_text, with_minus
+from bertviewer.core.schema.check import Check, check_summaries
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Block,
-    Break,
     Code,
     Column,
-    Muted,
     Paragraph,
     Points,
     Row,
     Section,
-    See,
     Strong,
     Table,
-    Text,
     Tick,
 )
 from bertviewer.report.pictures import ChapterDraft
-from bertviewer.report.run_details import ComparedElement
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import difference_text
 
-MAX_FAILURES = 20
-_CLASSES, _LAYER, _FAILURES = "table:checks", "table:check-layer", "table:crosses"
-_ELEMENTS = "table:check-elements"
-_RESULT = (Column("Max |Δ|", "decimal"), Column("Tolerance", "decimal"), Column("", "center"))
+MAX_FAILURES = 40
+_CLASSES, _FAILURES = "table:checks", "table:failures"
 
 
 def checks(subject: Subject) -> ChapterDraft | None:
@@ -38,36 +32,25 @@ def checks(subject: Subject) -> ChapterDraft | None:
     run = subject.run
     if run is None or run.check is None:
         return None
-    blocks = tuple(_blocks(run, run.check, subject.details.compared))
-    return ChapterDraft(Section("checks", "Checks", blocks))
+    return ChapterDraft(Section("checks", "Checks", tuple(_blocks(run, run.check))))
 
 
-def _blocks(
-    run: ActivationRun, check: Check, compared: Sequence[ComparedElement]
-) -> Iterator[Block]:
+def _blocks(run: ActivationRun, check: Check) -> Iterator[Block]:
     yield Paragraph.of(
-        f"{_extent(run, check)} recomputed in float64 from the recorded inputs by a reference "
-        "instance of the same configuration, by plain sums, products, exponentials and means, and "
-        "compared with the recorded output. The tolerance is 16 times the effect of rounding alone "
-        "on the same recomputation."
+        f"{_extent(run, check)} recomputed in float64 from the recorded inputs, with plain sums, "
+        "products, exponentials and means, by a second instance of the same configuration, and "
+        "compared with the recorded output. The tolerance of each comparison is 16 times the "
+        "error that rounding causes when the same recomputation is done in the model’s own "
+        "precision."
     )
     holds = bool(check.steps) and not check.failed
     verdict = Strong(check.verdict.lstrip("✓✗ "))
     yield Paragraph.of(Tick(holds), " ", verdict, look="plain" if holds else "warning")
-    if check.attention_note:
-        yield Paragraph.of(check.attention_note, look="note")
     if check.steps:
-        yield _classes(run, check)
-    yield from _layer(run, check)
-    if compared:
-        yield Paragraph.of(
-            See(_ELEMENTS),
-            " shows the element with the largest difference for the classes of module that come "
-            "closest to their tolerance: the model’s value, the recomputed value and the "
-            "difference.",
-        )
-        yield _elements(compared)
+        yield from _classes(run, check)
     yield from _failures(check)
+    if note := replace(check, steps=check.failed).attention_note:
+        yield Paragraph.of(note, look="note")
     if check.unchecked:
         reasons = check.unchecked_reasons.items()
         yield Points(tuple((f"Not checked ({n:,}): {reason}.",) for reason, n in reasons))
@@ -87,93 +70,67 @@ def _extent(run: ActivationRun, check: Check) -> str:
     )
 
 
-def _classes(run: ActivationRun, check: Check) -> Table:
+def _classes(run: ActivationRun, check: Check) -> Iterator[Block]:
+    """Yield a table of the classes with an error, and name those without any."""
+    summaries = check_summaries(check, run.class_names)
+    inexact = [each for each in summaries if each.worst.max_abs_error != 0]
     columns = (
         Column("Class", share=1),
-        Column("Steps", "right"),
-        Column("Failures", "right"),
-        Column("Worst |Δ|", "decimal"),
+        Column("Comparisons", "right"),
+        Column("Largest error", "decimal"),
         Column("Tolerance", "decimal"),
     )
     rows = tuple(
         Row.of(
-            summary.class_name,
-            f"{summary.steps:,}",
-            str(summary.failed),
-            difference_text(summary.worst.max_abs_error),
-            difference_text(summary.worst.tolerance),
+            each.class_name,
+            f"{each.steps:,}",
+            difference_text(each.worst.max_abs_error),
+            difference_text(each.worst.tolerance),
         )
-        for summary in check_summaries(check, run.class_names)
+        for each in inexact
     )
-    caption = ("Checked steps by class of module, each with the step closest to its tolerance.",)
-    return Table(columns, rows, _CLASSES, caption)
-
-
-def _layer(run: ActivationRun, check: Check) -> Iterator[Block]:
-    """Yield the steps of the first layer that was checked step by step."""
-    layers = [
-        module.path
-        for module in run.modules
-        if module.path.rpartition(".")[2].isdecimal() and len(check.at(module.path)) > 1
-    ]
-    if not layers:
-        return
-    yield Paragraph.of(
-        count_text(
-            len(layers),
-            "One layer was checked, in {1} steps.",
-            "{0} layers were checked, in {1} steps: attention, sums and norms one by one.",
-            sum(len(check.at(path)) for path in layers),
-        ),
-        " ",
-        See(_LAYER),
-        " lists those of ",
-        Code(layers[0]),
-        ".",
-    )
-    rows = tuple(Row(((step.step,), *_result(step))) for step in check.at(layers[0]))
-    caption = (Code(layers[0]), ", step by step.")
-    yield Table((Column("Step", share=1), *_RESULT), rows, _LAYER, caption)
-
-
-def _elements(compared: Sequence[ComparedElement]) -> Table:
-    columns = (
-        Column("Module and step", share=1.45),
-        Column("Element", share=1),
-        Column("Model", "decimal"),
-        Column("Recomputed", "decimal"),
-        Column("Difference", "decimal"),
-        Column("Tolerance", "decimal"),
-    )
-    rows = tuple(
-        Row.of(
-            (Code(each.step.path or "(model)"), Break(), each.step.step),
-            (Code(shape_text(each.index)), Break(), Muted(each.place)),
-            # More digits than single precision has.
-            with_minus(f"{each.given:#.10g}"),
-            with_minus(f"{each.recomputed:#.10g}"),
-            difference_text(each.difference),
-            difference_text(each.tolerance),
+    if rows:
+        caption = (
+            "Checked outputs by class of module. Errors are absolute; each is that of the "
+            "comparison that comes closest to its tolerance."
         )
-        for each in compared
-    )
-    return Table(columns, rows, _ELEMENTS, ("The elements with the largest differences.",))
+        yield Table(columns, rows, _CLASSES, (caption,))
+    largest = max((each.worst.relative_error for each in inexact), default=0.0)
+    if 0 < largest <= 1:
+        yield Paragraph.of(f"No error is larger than {largest:.1%} of its tolerance.")
+    exact = [each for each in summaries if each.worst.max_abs_error == 0]
+    if exact and rows:
+        count = sum(each.steps for each in exact)
+        names = ", ".join(each.class_name for each in exact)
+        yield Paragraph.of(
+            count_text(
+                count,
+                "One more comparison shows no difference at all: {1}.",
+                "{0} more comparisons show no difference at all: {1}.",
+                names,
+            )
+        )
 
 
 def _failures(check: Check) -> Iterator[Block]:
     if not check.failed:
         return
     rows = tuple(
-        Row(((Code(step.path or "(model)"),), (step.step,), *_result(step)))
+        Row.of(
+            Code(step.path or "(model)"),
+            step.step,
+            difference_text(step.max_abs_error),
+            difference_text(step.tolerance),
+        )
         for step in check.failed[:MAX_FAILURES]
     )
-    columns = (Column("Module", share=1), Column("Step", share=1), *_RESULT)
-    yield Table(columns, rows, _FAILURES, ("Steps outside their tolerance.",))
+    columns = (
+        Column("Module", share=1),
+        Column("Comparison", share=1),
+        Column("Error", "decimal"),
+        Column("Tolerance", "decimal"),
+    )
+    yield Table(columns, rows, _FAILURES, ("Comparisons with an error above the tolerance.",))
     more = len(check.failed) - MAX_FAILURES
     if more > 0:
         yield Paragraph.of(count_text(more, "And 1 more.", "And {0} more."))
-
-
-def _result(step: CheckStep) -> tuple[Text, ...]:
-    error, tolerance = difference_text(step.max_abs_error), difference_text(step.tolerance)
-    return (error,), (tolerance,), (Tick(step.ok),)

@@ -1,6 +1,9 @@
 """Chapter on a run: tokens, statistics, norms, outlier features and the model's output."""
 
 from collections.abc import Iterator
+from math import prod
+
+from msgspec.structs import replace
 
 from bertviewer.charts.labels import names_of_states, shortened, visible
 from bertviewer.charts.layers import BAND, SPREAD, layer_chart
@@ -8,13 +11,15 @@ from bertviewer.charts.statistics import histogram_chart
 from bertviewer.charts.token_charts import norms_chart
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.tokens import second_start
+from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.schema.statistics import STATISTIC_NAMES, statistic_value
+from bertviewer.core.schema.statistics import statistic_value
 from bertviewer.core.statistics.accumulators import DEVIATIONS
 from bertviewer.core.util.numbers import count_text, number_text, with_minus
 from bertviewer.report.blocks import (
     Block,
     Break,
+    Code,
     Column,
     Paragraph,
     Row,
@@ -33,8 +38,10 @@ from bertviewer.report.tables import exact, layer_table
 TOKEN_LENGTH = 32
 MAX_FEATURES = 12
 CONSTANT_DIGITS = 4
+MIN_ELEMENTS = 100
+"""Statistics of fewer elements say nothing: those of a classifier are its logits."""
 _LAYERS, _NORMS = "figure:layers", "figure:norms"
-_STATISTICS, _OUTLIERS, _OUTPUT = "table:statistics", "table:outliers", "table:output"
+_STATISTICS, _OUTLIERS = "table:statistics", "table:outliers"
 
 STATISTIC_TITLES = {
     "mean": "Mean",
@@ -75,11 +82,12 @@ def sentence(subject: Subject) -> ChapterDraft | None:
         _output(subject, run, pictures),
     )
     found = tuple(filter(None, sections))
-    blocks = (*_text(subject, run), *subject.answers("tokens"))
+    blocks = (*text_blocks(subject, run), *subject.answers("tokens"))
     return ChapterDraft(Section("sentence", "The sentence", blocks, found), pictures)
 
 
-def _text(subject: Subject, run: ActivationRun) -> Iterator[Block]:
+def text_blocks(subject: Subject, run: ActivationRun) -> Iterator[Block]:
+    """Yield the text that was run and its tokens."""
     yield Paragraph(run_text(run), "quote")
     has_segments = _has_segments(subject)
     words = f"{tokenizer_note(run)}. Each token is shown below with its id in the vocabulary"
@@ -108,7 +116,7 @@ def run_text(run: ActivationRun) -> Text:
 def outlier_rule(state: str) -> str:
     """Return the definition of an outlier feature of a hidden state."""
     return (
-        f"A feature is an outlier of {state} if its value for some token is more than "
+        f"A feature of {state} is called an outlier if its value for some token is more than "
         f"{DEVIATIONS:g} standard deviations from the mean of that state (Bondarenko et al. "
         "2021)."
     )
@@ -138,9 +146,11 @@ def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
         stacks,
         STATISTIC_TITLES.values(),
         _STATISTICS,
-        "Statistics of each layer’s output, over all finite elements. Std is the population "
-        "standard deviation, Zeros is the fraction of exact zeros, NaN and Inf are counts.",
+        "Statistics of each layer’s output over all finite elements; std is the population "
+        "standard deviation.",
     )
+    if any(column.title == STATISTIC_TITLES["zero_fraction"] for column in table.columns):
+        table = replace(table, caption=(*table.caption, " Zeros is the fraction of exact zeros."))
     chart = layer_chart(architecture, run, statistic)
     all_statistics = See(_STATISTICS), " gives all statistics."
     blocks: tuple[Block, ...]
@@ -190,7 +200,7 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
     found = outlier_features(run)
     rule = outlier_rule("a hidden state")
     if not found:
-        nothing = Paragraph.of(rule, " There are none here.")
+        nothing = Paragraph.of(rule, " This run has none.")
         return Section("outliers", "Outlier features", (nothing,))
     states = names_of_states(run)
     rows = []
@@ -223,15 +233,28 @@ def _outliers(subject: Subject, run: ActivationRun) -> Section | None:
 
 
 def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section:
-    root = run.modules[0].statistics
-    rows = (Row.of(*(exact(statistic_value(root, name)) for name in STATISTIC_NAMES)),)
-    columns = tuple(Column(STATISTIC_TITLES[name], "decimal", 1) for name in STATISTIC_NAMES)
-    blocks: list[Block] = [
-        Paragraph.of(See(_OUTPUT), " summarises the model’s output.", *_not_finite(run)),
-        Table(columns, rows, _OUTPUT, ("The model’s output, over all finite elements.",)),
-    ]
-    if subject.details.histogram is not None:
-        chart = histogram_chart(subject.details.histogram, root)
+    root = run.modules[0]
+    statistics = root.statistics
+    shape = Code(shape_text(root.output_shape))
+    if root.skip_reason:
+        words: Text = (f"The model’s output was not measured: {root.skip_reason}.",)
+    elif statistics.std is None:
+        words = ("The model’s output has no finite elements.",)
+    elif prod(root.output_shape) < MIN_ELEMENTS:
+        words = ("The model’s output has the shape ", shape, ".")
+    else:
+        mean, std, least, most = (
+            exact(statistic_value(statistics, name), 4) for name in ("mean", "std", "min", "max")
+        )
+        words = (
+            "The elements of the model’s output ",
+            shape,
+            f" have a mean of {mean} and a standard deviation of {std}; they lie between {least} "
+            f"and {most}.",
+        )
+    blocks: list[Block] = [Paragraph.of(*words, *_not_finite(run))]
+    if subject.details.histogram is not None and prod(root.output_shape) >= MIN_ELEMENTS:
+        chart = histogram_chart(subject.details.histogram, statistics)
         blocks.append(
             pictures.figure(
                 "histogram",

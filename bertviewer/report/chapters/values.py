@@ -1,19 +1,22 @@
-"""Chapter with excerpts of tensors: inputs and outputs of modules, and vectors of two tokens."""
+"""Chapter on the steps inside a layer: code and values, or excerpts of modules' tensors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import isfinite
 
 import numpy as np
 
-from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
+from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.charts.tensor_charts import cell_text
+from bertviewer.core.analysis.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.tensors.reduction import Corner, ends_of
+from bertviewer.core.tensors.reduction import Corner
 from bertviewer.report.blocks import (
     Block,
     Code,
     Column,
+    Listing,
     Muted,
     Paragraph,
     Row,
@@ -25,40 +28,148 @@ from bertviewer.report.blocks import (
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.run_details import ModuleExcerpts
 from bertviewer.report.subject import Subject
+from bertviewer.report.tables import exact, fixed
 
 DOTS = "…"
+MAX_LENGTH = 88
+_STEPS = "table:steps"
+_MAX_ROWS, _MAX_COLUMNS = 2, 4
 
 
 def values(subject: Subject) -> ChapterDraft | None:
-    """Return the chapter; ``None`` for a run without hidden states and excerpts."""
-    run, modules = subject.run, subject.details.excerpts
-    if run is None or not (run.hidden_states or modules):
+    """Return the chapter; ``None`` for a run that cannot be replayed."""
+    run, inside = subject.run, subject.details.inside
+    if run is None:
+        return None
+    if inside is not None:
+        name = inside.path.rpartition(".")[2]
+        title = f"Inside layer {name}" if name.isdecimal() else "Inside a layer"
+        return ChapterDraft(Section("values", title, tuple(_inside(subject, run, inside))))
+    if not subject.details.excerpts:
         return None
     intro = Paragraph.of(
-        "All statistics of a run are computed from tensors such as these. Of each tensor, the "
-        "first and last rows and columns are shown; dots mark those omitted."
+        "The steps inside this model’s layers cannot be written as code, so the tables show the "
+        "inputs and outputs of modules. Of each tensor, the first and last rows and columns are "
+        "given; dots mark those omitted."
     )
-    sections = tuple(section for section in (_modules(modules), _tokens(run)) if section)
-    return ChapterDraft(Section("values", "Tensor excerpts", (intro,), sections))
+    blocks = (intro, *_modules(subject.details.excerpts))
+    return ChapterDraft(Section("values", "Inputs and outputs of modules", blocks))
 
 
-def _modules(modules: Sequence[ModuleExcerpts]) -> Section | None:
-    """Show corners of tensors; those with the same columns share a table."""
+def _inside(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Iterator[Block]:
+    kind = run.class_names[inside.path]
+    yield Paragraph.of(
+        "This chapter repeats the computation of ",
+        Code(inside.path),
+        f" ({kind}) in PyTorch, step by step. The first lines run the model on the tokens of the "
+        "sentence",
+        *(
+            (" (", Code("folder"), " is the folder with its files)")
+            if any("folder" in line for line in inside.setup)
+            else (", where ", Code("model"), " is the open model in evaluation mode")
+        ),
+        " and take the input of the layer:",
+    )
+    yield Listing(inside.setup)
+    yield Paragraph.of(
+        "The lines below compute everything else from that input, one step after another. ",
+        See(_STEPS),
+        f" gives the values of this run: {_excerpt_text(inside)}.",
+        *_state_text(subject, run, inside),
+    )
+    yield Listing(tuple(line for step in inside.steps[1:] for line in _code(step)))
+    width = max(min(_MAX_COLUMNS, len(step.corner.columns)) for step in inside.steps)
+    rows = tuple(row for step in inside.steps for row in _step_rows(step, width))
+    columns = (
+        Column("Step", share=1),
+        Column("Name"),
+        Column("Shape"),
+        Column("Row"),
+        *(Column(str(place), "decimal") for place in range(width)),
+    )
+    yield Table(columns, rows, _STEPS, ("The values of each step in this run.",))
+    if subject.run is not None and subject.run.source.weights == "random":
+        yield Paragraph.of(
+            "The weights of this run are random, so the code gives these values only for the same "
+            "weights.",
+            look="note",
+        )
+
+
+def _excerpt_text(inside: InsideLayer) -> str:
+    heads = ", of attention those of its first head" if any(s.is_head for s in inside.steps) else ""
+    return f"the first {_MAX_ROWS} rows and {_MAX_COLUMNS} columns of each result{heads}"
+
+
+def _state_text(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Text:
+    """Say which hidden states of transformers the layer's input and output are."""
+    last = len(run.state_paths) - 1
+    states = [n for n, paths in enumerate(run.state_paths) if inside.path in paths]
+    name = "hidden_states"
+    if subject.architecture.is_encoder_decoder and run.state_paths:
+        sides = [n for paths in run.state_paths for n, it in enumerate(paths) if it == inside.path]
+        name = ("encoder_hidden_states", "decoder_hidden_states")[sides[0] if sides else 0]
+    if not states:
+        return ()
+    # A layer that is applied several times, as in ALBERT, gives several states.
+    code = Code(f"output.{name}[{states[0]}]")
+    text: Text = (" The output of the layer is ", code, ".")
+    if states[0] == 1:
+        text = (
+            *text[:-1],
+            ": index 0 is the input of the first layer, so the index of a layer’s output is one "
+            "more than the number of the layer.",
+        )
+    final = run.state_paths[last]
+    if final and not any(path.rpartition(".")[2].isdecimal() for path in final):
+        paths: Text = tuple(span for path in final for span in (" and ", Code(path)))[1:]
+        text = (
+            *text,
+            f" The last one, index {last}, is not the output of the last layer: it is that of the "
+            "final norm, ",
+            *paths,
+            ".",
+        )
+    return text
+
+
+def _code(step: LayerStep) -> Iterator[str]:
+    *lines, last = step.code
+    title = step.title[0].lower() + step.title[1:].removesuffix(HEAD)
+    if not lines and len(f"{last}  # {title}") <= MAX_LENGTH:
+        yield f"{last}  # {title}"
+    else:
+        yield f"# {title}"
+        yield from step.code
+
+
+def _step_rows(step: LayerStep, width: int) -> Iterator[Row]:
+    """Yield the first rows of a result."""
+    corner = step.corner
+    first: tuple[Text, ...] = ((step.title,), (Code(step.name),), (Code(shape_text(corner.shape)),))
+    for place in range(min(_MAX_ROWS, len(corner.rows))):
+        token = corner.tokens[place]
+        label = f"{place} {shortened(visible(token), MAX_TOKEN)}" if token else str(place)
+        found = corner.values[place, :width].tolist()
+        cells = (step_value(value) for value in found)
+        blank = ("",) * (width - len(found))
+        yield Row.of(*(first if not place else ("", "", "")), label, *cells, *blank)
+
+
+def step_value(value: float) -> str:
+    """Return a value with four decimals."""
+    return exact(value) if not isfinite(value) else fixed(value, 4)
+
+
+def _modules(modules: Sequence[ModuleExcerpts]) -> Iterator[Block]:
+    """Yield corners of tensors; those with the same columns share a table."""
     tables: dict[tuple[int, ...], list[Row]] = {}
     for titles, corner in _merged(modules):
         tables.setdefault(corner.columns, []).extend(_rows(titles, corner))
-    names = [f"table:values-{number}" for number in range(len(tables))]
-    blocks: list[Block] = []
-    for name, (columns, rows) in zip(names, tables.items(), strict=True):
-        text = " shows excerpts of the inputs and outputs of modules in this run, token by token."
-        blocks.append(Paragraph.of(See(name), text))
+    for number, (columns, rows) in enumerate(tables.items()):
         caption = ("Inputs and outputs of modules; columns are features.",)
-        blocks.append(Table(_columns("Token", columns), tuple(rows), name, caption))
-    return (
-        Section("values-modules", "Inputs and outputs of modules", tuple(blocks))
-        if blocks
-        else None
-    )
+        name = f"table:values-{number}"
+        yield Table(_columns("Token", columns), tuple(rows), name, caption)
 
 
 def _merged(modules: Sequence[ModuleExcerpts]) -> list[tuple[Text, Corner]]:
@@ -98,39 +209,6 @@ def _rows(title: Text, corner: Corner) -> Iterator[Row]:
         token = corner.tokens[place]
         name = f"{row} {shortened(visible(token), MAX_TOKEN)}" if token else str(row)
         yield _numbers(name, corner.values[place].tolist(), corner.columns)
-
-
-def _tokens(run: ActivationRun) -> Section | None:
-    """Show the vectors of two tokens in every hidden state."""
-    if not run.hidden_states:
-        return None
-    size = run.hidden_states[0].shape[1]
-    features, names = ends_of(size), names_of_states(run)
-    tables = []
-    for token in _shown_tokens(run):
-        rows = tuple(
-            _numbers(names[state], vectors[token, list(features)].tolist(), features)
-            for state, vectors in enumerate(run.hidden_states)
-        )
-        text = shortened(visible(run.tokens[token].text), MAX_TOKEN)
-        caption = (f"The vector of token {token} ({text}) in each hidden state.",)
-        name = f"table:values-token-{token}"
-        tables.append(Table(_columns("Hidden state", features), rows, name, caption))
-    seen = [See(table.name) for table in tables]
-    show = "shows" if len(seen) < 2 else "show"
-    words = (
-        *(seen[:1] if len(seen) < 2 else (seen[0], " and ", seen[1])),
-        f" {show} {len(features)} of the {size:,} components of a token’s vector, from the "
-        "embeddings to the last layer.",
-    )
-    return Section("values-tokens", "Token vectors", (Paragraph(words), *tables))
-
-
-def _shown_tokens(run: ActivationRun) -> tuple[int, ...]:
-    """Return the first token, such as [CLS], and the longest word."""
-    words = [place for place, token in enumerate(run.tokens) if place and not token.is_special]
-    longest = max(words, key=lambda place: len(run.tokens[place].text), default=None)
-    return (0,) if longest is None else (0, longest)
 
 
 def _numbers(name: str, found: Sequence[float], places: Sequence[int]) -> Row:

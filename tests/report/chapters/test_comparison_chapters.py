@@ -59,7 +59,7 @@ def test_statistics_of_both_runs_and_their_difference(demo_pair: Subject) -> Non
     changes = []
     for layer, row in enumerate(found):
         a, b = (std_of(run, layer) for run in (demo_pair.baseline, demo_pair.run))
-        assert number(row[2]) == pytest.approx(b - a, rel=1e-3)
+        assert number(row[2]) == pytest.approx(b - a, abs=1e-5)
         changes.append(abs(b - a))
     assert f"most in layer {changes.index(max(changes))}, by" in words(section)
 

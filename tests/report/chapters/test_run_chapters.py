@@ -13,20 +13,23 @@ from bertviewer.core.schema.check import Check, CheckStep, Unchecked
 from bertviewer.core.schema.statistics import Statistics
 from bertviewer.core.sources.parsing import parse_source
 from bertviewer.core.util.progress import no_progress
-from bertviewer.report.analysis import analyse_layers
-from bertviewer.report.blocks import Figure, Table, Tokens
+from bertviewer.report.analysis import analyse_layers, module_excerpts
+from bertviewer.report.blocks import Figure, Listing, Table, Tokens
 from bertviewer.report.chapters.attention import attention
 from bertviewer.report.chapters.checks import MAX_FAILURES, checks
 from bertviewer.report.chapters.models import models
 from bertviewer.report.chapters.predictions import predictions
+from bertviewer.report.chapters.random_run import random_run
 from bertviewer.report.chapters.runs import runs
 from bertviewer.report.chapters.sentence import sentence
 from bertviewer.report.chapters.similarity import similarity, vectors
 from bertviewer.report.chapters.values import values
+from bertviewer.report.draft import draft_report
+from bertviewer.report.options import Options
 from bertviewer.report.run_details import RunContext
 from bertviewer.report.subject import Subject
 from tests.core.checks.small_models import small_model
-from tests.report.conftest import TEXT, recorded, subject_of
+from tests.report.conftest import DAY, TEXT, recorded, subject_of
 from tests.report.reading import cells, drafted, each, heads, number, rows, table, words
 
 LAYER, SELF = "encoder.layer.0", "encoder.layer.0.attention.self"
@@ -81,17 +84,18 @@ def test_a_decoder_has_no_segments_and_does_not_attend_to_padding() -> None:
 
 def test_statistics_of_every_layer(demo: Subject, run: ActivationRun) -> None:
     found = table(drafted(sentence, demo), "statistics")
-    assert [column.title for column in found.columns] == (
-        ["Layer", "Mean", "Std", "Min", "Max", "RMS", "Zeros", "NaN", "Inf"]
-    )
+    titles = ["Layer", "Mean", "Std", "Min", "Max", "RMS"]
+    assert [column.title for column in found.columns] == titles
+    assert "Zeros, NaN and Inf are 0 in every layer." in words(found.caption)
     for layer, row in enumerate(rows(found)):
         activation = run.activation(f"encoder.layer.{layer}")
         assert activation is not None
         of = activation.statistics
         figures = (of.mean, of.std, of.min, of.max, of.rms)
-        shown = [f"{figure:#.5g}".replace("-", "−") for figure in figures]
-        assert row == [str(layer), *shown, "0", "0", "0"]
+        assert [*map(number, row)] == pytest.approx([layer, *figures], abs=5e-4)
     assert layer == 5
+    for column in list(zip(*rows(found), strict=True))[1:]:
+        assert len({len(cell.partition(".")[2]) for cell in column}) == 1
 
 
 def test_nan_and_inf_are_counted(demo: Subject, run: ActivationRun) -> None:
@@ -101,8 +105,10 @@ def test_nan_and_inf_are_counted(demo: Subject, run: ActivationRun) -> None:
         for module in run.modules
     )
     section = drafted(sentence, replace(demo, run=replace(run, modules=broken)))
-    assert rows(table(section, "statistics"))[2] == ["2", *"–" * 5, "0", "7", "3"]
-    assert rows(table(section, "output")) == [[*"–" * 5, "0", "7", "3"]]
+    found = table(section, "statistics")
+    assert [column.title for column in found.columns][-2:] == ["NaN", "Inf"]
+    assert rows(found)[2] == ["2", *"–" * 5, "7", "3"]
+    assert "The model’s output has no finite elements." in words(section)
     assert "All modules together produced 14 NaNs and 6 infinite values." in words(section)
 
 
@@ -110,11 +116,41 @@ def test_outlier_features(demo: Subject, run: ActivationRun) -> None:
     assert rows(table(drafted(sentence, demo), "outliers"))[0][1].endswith("of 7")
     flat = tuple(np.zeros_like(state) for state in run.hidden_states)
     calm = replace(demo, run=replace(run, hidden_states=flat))
-    assert "There are none here." in words(drafted(sentence, calm))
+    assert "This run has none." in words(drafted(sentence, calm))
 
 
-def test_excerpts_of_modules(demo: Subject, run: ActivationRun) -> None:
-    found = table(drafted(values, demo), "values-0")
+def test_the_steps_inside_a_layer(demo: Subject, run: ActivationRun) -> None:
+    section = drafted(values, demo)
+    assert section.title == "Inside layer 0"
+    assert "The output of the layer is output.hidden_states[1]: index 0" in words(section)
+    setup, code = each(section, Listing)
+    assert "x = output.hidden_states[0]" in setup.lines
+    assert "q = layer.attention.self.query(x)  # queries" in code.lines
+    found = rows(table(section, "steps"))
+    first, last = run.hidden_states[:2]
+    for state, (row, following) in ((first, found[:2]), (last, found[-2:])):
+        assert row[2:4] == ["[1, 11, 384]", "0 [CLS]"]
+        for at, cell in enumerate((row, following)):
+            assert [*map(number, cell[4:])] == pytest.approx([*state[at, :4]], abs=6e-5)
+    assert [row[0] for row in found[::2]][4:7] == (
+        ["Scores, head 0", "Softmax, head 0", "Weighted values, head 0"]
+    )
+
+
+def test_the_last_hidden_state_may_come_from_a_norm() -> None:
+    subject = subject_of(small_model("gpt2"), Sentence("the cat sat"), random=True)
+    text = words(drafted(values, subject))
+    assert (
+        "index 2, is not the output of the last layer: it is that of the final norm, ln_f" in text
+    )
+
+
+def test_excerpts_of_modules_without_steps(demo: Subject, demo_model: LoadedModel) -> None:
+    context = RunContext(demo_model, recorded(demo_model, Sentence(TEXT)), no_progress)
+    excerpts = tuple(module_excerpts(context, None))
+    subject = replace(demo, details=replace(demo.details, inside=None, excerpts=excerpts))
+    section = drafted(values, subject)
+    found = table(section, "values-0")
     assert [column.title for column in found.columns] == (
         ["Token", "0", "1", "2", "3", "…", "382", "383"]
     )
@@ -129,23 +165,11 @@ def test_excerpts_of_modules(demo: Subject, run: ActivationRun) -> None:
     assert [row[0] for row in plain[:7]] == (
         ["0 [CLS]", "1 this", "2 is", "3 a", "…", "9 sentence", "10 [SEP]"]
     )
-    embedded = run.hidden_states[0]
+    assert demo.run is not None
+    embedded = demo.run.hidden_states[0]
     assert number(plain[0][1]) == pytest.approx(embedded[0, 0], abs=5e-7)
     assert number(plain[5][7]) == pytest.approx(embedded[9, 383], abs=5e-7)
     assert set(plain[4]) == {"…"}
-
-
-def test_vectors_of_two_tokens_in_all_layers(demo: Subject, run: ActivationRun) -> None:
-    section = drafted(values, demo)
-    tables = [one for one in each(section, Table) if "token" in one.name]
-    assert [one.name for one in tables] == ["table:values-token-0", "table:values-token-9"]
-    found = rows(tables[1])
-    assert [row[0] for row in found] == ["embeddings", *(f"layer {n}" for n in range(6))]
-    for state, row in zip(run.hidden_states, found, strict=True):
-        assert number(row[2]) == pytest.approx(state[9, 1], abs=5e-7)
-    assert "6 of the 384 components" in words(section)
-    from_file = drafted(values, Subject(demo.architecture, run))
-    assert [inner.name for inner in from_file.sections] == ["values-tokens"]
 
 
 def test_attention_of_chosen_layers(demo: Subject, demo_model: LoadedModel) -> None:
@@ -159,7 +183,8 @@ def test_attention_of_chosen_layers(demo: Subject, demo_model: LoadedModel) -> N
     details = analyse_layers(demo.details, context, (5,))
     chosen = replace(demo, details=details)
     assert shown(chosen) == ["entropy", last, "head"]
-    assert [excerpt.title for excerpt in details.excerpts] == ["the embeddings", "layer 5"]
+    assert details.inside is not None
+    assert details.inside.path == "encoder.layer.5"
     # The maps of all layers of a large model would take hundreds of megabytes.
     assert details.attention is not None
     assert details.attention.large is not None
@@ -239,33 +264,41 @@ def test_checks_by_class_and_failures(demo: Subject, run: ActivationRun) -> None
     section = drafted(checks, replace(demo, run=replace(run, check=CHECK)))
     assert "1 of 4 steps is outside its tolerance" in words(section)
     assert rows(table(section, "checks")) == [
-        ["BertLayer", "2", "0", "3.0e−07", "2.0e−06"],
-        ["BertSelfAttention", "2", "1", "–", "2.0e−06"],
+        ["BertLayer", "2", "3.0 × 10⁻⁷", "2.0 × 10⁻⁶"],
+        ["BertSelfAttention", "2", "–", "2.0 × 10⁻⁶"],
     ]
-    steps = [row[0] for row in rows(table(section, "check-layer"))]
-    assert steps == ["self-attention", "= next hidden state"]
-    assert rows(table(section, "crosses")) == [[SELF, "head 3", "–", "2.0e−06", ""]]
+    assert rows(table(section, "failures")) == [[SELF, "head 3", "–", "2.0 × 10⁻⁶"]]
     assert "Not checked (2): a reason." in words(section)
-    assert "by a reference instance of the same configuration" in words(section)
     many = tuple(replace(CHECK.steps[2], step=f"head {n}") for n in range(MAX_FAILURES + 5))
     section = drafted(checks, replace(demo, run=replace(run, check=Check(many))))
-    assert len(table(section, "crosses").rows) == MAX_FAILURES
+    assert len(table(section, "failures").rows) == MAX_FAILURES
     assert "And 5 more." in words(section)
 
 
-def test_the_least_exact_elements_of_a_check(demo: Subject, run: ActivationRun) -> None:
+def test_modules_without_a_difference_are_named(demo: Subject) -> None:
     section = drafted(checks, demo)
-    assert "6 layers were checked, in 30 steps: attention" in words(section)
-    found = demo.details.compared
-    assert 0 < len(found) <= 5
-    for one in found:
-        assert one.difference == one.given - one.recomputed
-        assert one.step.max_abs_error == pytest.approx(abs(one.difference))
-        assert one.step.tolerance == one.tolerance
-    relative = [abs(one.difference) / one.tolerance for one in found]
-    assert relative == sorted(relative, reverse=True)
-    classes = [run.class_names[one.step.path] for one in found]
-    assert len(set(classes)) == len(classes)
-    shown = rows(table(section, "check-elements"))
-    assert [number(row[2]) for row in shown] == pytest.approx([one.given for one in found])
-    assert [number(row[3]) for row in shown] == pytest.approx([one.recomputed for one in found])
+    assert "more comparisons show no difference at all: Embedding, Dropout." in words(section)
+    assert "No error is larger than" in words(section)
+    assert "Dropout" not in words(table(section, "checks"))
+
+
+def test_random_weights_give_one_page() -> None:
+    subject = subject_of(small_model("bert"), Sentence("the cat sat"), random=True)
+    names = [chapter.name for chapter in draft_report(subject, Options(), DAY).chapters]
+    assert {"sentence", "model", "parameters"} <= {*names}
+    assert not {"values", "attention", "similarity", "predictions", "checks"} & {*names}
+    text = words(drafted(random_run, subject))
+    assert "standard deviation of 1.000" in text
+    assert "a norm of 4.899, the square root of 24" in text
+    chosen = draft_report(subject, Options(sections=("sentence", "attention")), DAY)
+    assert [chapter.title for chapter in chosen.chapters] == ["The sentence", "Attention"]
+
+
+def test_predictions_of_a_random_head_are_omitted(masked: Subject) -> None:
+    (section,) = (
+        chapter
+        for chapter in draft_report(masked, Options(), DAY).chapters
+        if chapter.name == "predictions"
+    )
+    assert "depend on 5 tensors that are not in the checkpoint" in words(section)
+    assert not each(section, Table)
