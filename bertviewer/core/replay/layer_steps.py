@@ -194,6 +194,8 @@ class _Steps:
                 return self._linear_title(each)
             case "call" if "activation" in known:
                 return "Activation"
+            case "call" if "attention" in known:
+                return "Attention"
             case "call" if (
                 "position bias" in known or self._graph.words[each.operations[0]] == "embedding"
             ):

@@ -113,7 +113,8 @@ def _state_text(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Te
         return ()
     # A layer that is applied several times, as in ALBERT, gives several states.
     code = Code(f"output.{name}[{states[0]}]")
-    text: Text = (" The output of the layer is ", code, ".")
+    asked = Code("output_hidden_states=True")
+    text: Text = (" With ", asked, ", the output of the layer is ", code, ".")
     if states[0] == 1:
         text = (
             *text[:-1],
@@ -121,16 +122,20 @@ def _state_text(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Te
             "more than the number of the layer.",
         )
     final = run.state_paths[last]
-    if final and not any(path.rpartition(".")[2].isdecimal() for path in final):
+    below = f"{inside.path}."
+    if final and not any(_is_layer(path) or below.startswith(f"{path}.") for path in final):
         paths: Text = tuple(span for path in final for span in (" and ", Code(path)))[1:]
         text = (
             *text,
-            f" The last one, index {last}, is not the output of the last layer: it is that of the "
-            "final norm, ",
+            f" The last state, index {last}, is not the output of the last layer but of ",
             *paths,
             ".",
         )
     return text
+
+
+def _is_layer(path: str) -> bool:
+    return path.rpartition(".")[2].isdecimal()
 
 
 def _code(step: LayerStep) -> Iterator[str]:

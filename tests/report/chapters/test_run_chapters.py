@@ -122,7 +122,7 @@ def test_outlier_features(demo: Subject, run: ActivationRun) -> None:
 def test_the_steps_inside_a_layer(demo: Subject, run: ActivationRun) -> None:
     section = drafted(values, demo)
     assert section.title == "Inside layer 0"
-    assert "The output of the layer is output.hidden_states[1]: index 0" in words(section)
+    assert "the output of the layer is output.hidden_states[1]: index 0" in words(section)
     setup, code = each(section, Listing)
     assert "x = output.hidden_states[0]" in setup.lines
     assert "q = layer.attention.self.query(x)  # queries" in code.lines
@@ -140,9 +140,7 @@ def test_the_steps_inside_a_layer(demo: Subject, run: ActivationRun) -> None:
 def test_the_last_hidden_state_may_come_from_a_norm() -> None:
     subject = subject_of(small_model("gpt2"), Sentence("the cat sat"), random=True)
     text = words(drafted(values, subject))
-    assert (
-        "index 2, is not the output of the last layer: it is that of the final norm, ln_f" in text
-    )
+    assert "The last state, index 2, is not the output of the last layer but of ln_f." in text
 
 
 def test_excerpts_of_modules_without_steps(demo: Subject, demo_model: LoadedModel) -> None:
