@@ -32,7 +32,7 @@ from bertviewer.ui.export.settings import omitted_sections
 from tests.ui.export.conftest import ReportHarness, chapter, outcome
 from tests.ui.finding import find
 
-RUN_CHAPTERS = ("The sentence", "Tensor excerpts", "Attention", "Token similarity")
+RUN_CHAPTERS = ("The sentence", "Inside a layer", "Attention", "Token similarity")
 CHECKED, ENABLED = Qt.CheckState.Checked, Qt.ItemFlag.ItemIsEnabled
 
 
