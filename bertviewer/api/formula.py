@@ -52,9 +52,10 @@ class Formula(Struct, frozen=True):
     @property
     def mathml(self) -> tuple[str, ...]:
         """The forward formula's lines as MathML."""
+        from bertviewer.core.formulas.notation import styled
         from bertviewer.report.mathml import MathLine, mathml_of
 
-        lines = [MathLine(maths, is_block=True) for maths in self.maths]
+        lines = [MathLine(styled(maths), is_block=True) for maths in self.maths]
         found = mathml_of(lines)
         return tuple(found[line] for line in lines)
 

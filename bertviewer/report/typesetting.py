@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 
 from bertviewer.charts.theme import PAPER, Theme
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.notation import styled
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
@@ -48,8 +49,8 @@ def formula_svg(
         spacing: space between two lines as a fraction of the font size.
     """
     data = {
-        "maths": formula.maths,
-        "terms": [asdict(term) for term in formula.terms],
+        "maths": [styled(line) for line in formula.maths],
+        "terms": [{**asdict(term), "symbol": styled(term.symbol)} for term in formula.terms],
         "width": width,
         "size": size,
         "spacing": spacing,

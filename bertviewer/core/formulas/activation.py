@@ -4,6 +4,7 @@ torch's modules of the second kind leave nothing in the graph of a forward pass 
 so they are recognised by torch's classes.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from msgspec import Struct
 from bertviewer.core.formulas.formula import (
     GELU_TANH,
     NO_PARAMETERS,
+    SIGMOID,
     Term,
     listing,
     quoted,
@@ -20,8 +22,12 @@ from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import Step
 from bertviewer.core.util.numbers import count_text
 
-_INPUT = Term("x", "one element of the input; the function is applied to each element")
-_SIGMOID = Term("sigma", "the logistic sigmoid")
+_INPUT = Term(
+    "italic(x)", "one element of the input; the function is applied to each element separately"
+)
+_SIGMOID = Term(SIGMOID, "logistic sigmoid")
+_SIGMOID_LINE = f"quad {SIGMOID}(x) = 1 / (1 + upright(e)^(-x))"
+_SCALAR = re.compile(r"\bx\b")
 _NORMAL = Term("Phi", "cumulative distribution function of the standard normal distribution")
 
 
@@ -74,7 +80,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "sigmoid approximation of GELU",
         "GELU, sigmoid form",
         "A smooth gate: the exact GELU, approximated with a sigmoid.",
-        'op("QuickGELU")(x) = x sigma(1.702 x), quad sigma(z) = 1 / (1 + e^(-z))',
+        f'op("QuickGELU")(x) = x {SIGMOID}(1.702 x), {_SIGMOID_LINE}',
         "Hendrycks & Gimpel 2016, section 2",
         ("It is cheaper but less accurate than the tanh form.",),
         (_SIGMOID,),
@@ -84,11 +90,10 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "exact GELU, clipped to −10 and 10",
         "GELU, clipped",
         "A smooth gate: the exact GELU, clipped below and above.",
-        'y = min(max(op("GELU")(x), a), b), quad op("GELU")(x) = x Phi(x), quad a = -10, quad '
-        "b = 10",
+        'op("ClippedGELU")(x) = min(max(op("GELU")(x), -10), 10), quad op("GELU")(x) = x Phi(x)',
         "Hendrycks & Gimpel 2016, section 2; bounds: Wu et al. 2020",
         ("The bounds keep values within the range of low-precision number formats.",),
-        (Term("a", "lower bound", "-10"), Term("b", "upper bound", "10"), _NORMAL),
+        (_NORMAL,),
     ),
     "ReLU": Activation(
         'op("ReLU")',
@@ -113,7 +118,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "x times its sigmoid",
         "SiLU",
         "A smooth gate: each element is multiplied by its own sigmoid.",
-        'op("SiLU")(x) = x sigma(x), quad sigma(z) = 1 / (1 + e^(-z))',
+        f'op("SiLU")(x) = x {SIGMOID}(x), {_SIGMOID_LINE}',
         "Elfwing et al. 2018; Hendrycks & Gimpel 2016",
         ("Also known as Swish.",),
         (_SIGMOID,),
@@ -123,7 +128,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "x times tanh of its softplus",
         "Mish",
         "A smooth gate: each element is multiplied by the tanh of its softplus.",
-        'op("Mish")(x) = x tanh(log(1 + e^x))',
+        'op("Mish")(x) = x tanh(log(1 + upright(e)^x))',
         "Misra 2020, section 2",
     ),
     "softplus": Activation(
@@ -131,7 +136,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "log(1 + eˣ), a smooth ReLU",
         "Softplus",
         "Maps each element to a positive number; far from 0 it is close to ReLU.",
-        'op("softplus")(x) = log(1 + e^x)',
+        'op("softplus")(x) = log(1 + upright(e)^x)',
         "Dugas et al. 2001; torch.nn.Softplus",
     ),
     "tanh": Activation(
@@ -139,7 +144,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
         "hyperbolic tangent",
         "Hyperbolic tangent",
         "Maps each element to the range from −1 to 1.",
-        "tanh(x) = (e^x - e^(-x)) / (e^x + e^(-x))",
+        "tanh(x) = (upright(e)^x - upright(e)^(-x)) / (upright(e)^x + upright(e)^(-x))",
         "Elementary function, as computed by torch.nn.Tanh",
         (
             "Near 0 it changes little; far from 0 it saturates, and where the output is near −1 "
@@ -147,11 +152,11 @@ ACTIVATIONS: Mapping[str, Activation] = {
         ),
     ),
     "sigmoid": Activation(
-        "sigma",
-        "the logistic sigmoid",
+        SIGMOID,
+        "logistic sigmoid",
         "Logistic function",
         "Maps each element to the range from 0 to 1.",
-        "sigma(x) = 1 / (1 + e^(-x))",
+        f"{SIGMOID}(x) = 1 / (1 + upright(e)^(-x))",
         "Elementary function, as computed by torch.nn.Sigmoid",
     ),
 }
@@ -187,7 +192,8 @@ def _activation(view: ModuleView) -> Match | None:
         return None
     values = {"known": known, "notes": [*known.notes, None, None]}
     keys = () if name in _FIXED else view.config_keys("activation")
-    return Match((known.maths,), (_INPUT, *known.terms), values, keys)
+    maths = _SCALAR.sub("italic(x)", known.maths)
+    return Match((maths,), (_INPUT, *known.terms), values, keys)
 
 
 ACTIVATION = Template(
@@ -242,9 +248,9 @@ def _composition(line: str) -> Callable[[ModuleView], Match]:
     def match(view: ModuleView) -> Match:
         count = len(view.children)
         members = count_text(count, "1 module", "{0} modules")
-        first = Term("f_0", "first member; members are counted from 0", members)
+        first = Term('op("f")_0', "first member; members are counted from 0", members)
         return Match(
-            maths=(line.format(f=listing("f_{}", count) if count else "", count=count),),
+            maths=(line.format(f=listing('op("f")_{}', count) if count else "", count=count),),
             terms=(first,) if count else (),
             values={"members": members},
             keys=tuple(k for k in view.config_keys("layers", "groups") if view.config[k] == count),
@@ -265,6 +271,7 @@ TORCH_NN = (
             "PyTorch scales the kept elements by 1 / (1 − p) during training, so that no scaling "
             "is needed afterwards.",
             NO_PARAMETERS,
+            SIGMOID,
         ),
         source="Srivastava et al. 2014, section 4",
     ),
@@ -281,9 +288,12 @@ TORCH_NN = (
         _of_class(
             "CrossEntropyLoss",
             lambda _view: Match(
-                ("cal(L) = -1/n sum_(i=0)^(n-1) log (e^(z_(i, y_i))) / (sum_c e^(z_(i, c)))",),
                 (
-                    Term("z_(i, c)", "score of class c for item i"),
+                    "cal(L) = -1/n sum_(i=0)^(n-1) log (upright(e)^(z_(i, y_i))) / "
+                    "(sum_k upright(e)^(z_(i, k)))",
+                ),
+                (
+                    Term("z_(i, k)", "score (logit) of class k for item i"),
                     Term("y_i", "correct class of item i"),
                     Term("n", "number of labelled items"),
                 ),
@@ -307,7 +317,7 @@ TORCH_NN = (
         "composition",
         _of_class(
             "Sequential",
-            _composition("X_(l+1) = f_l (X_l), quad (f_l) = ({f}), quad Y = X_{count}"),
+            _composition('X_(l+1) = op("f")_l (X_l), quad (op("f")_l) = ({f}), quad Y = X_{count}'),
         ),
         title="Sequence of modules",
         summary="Runs {members} in order, each on the output of the previous one.",

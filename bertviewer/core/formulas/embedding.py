@@ -127,9 +127,9 @@ def _table(view: ModuleView) -> Match | None:
         is_root = abs(factor - math.sqrt(width)) < 1e-6
         root = f", the square root of the embedding size {width}" if is_root else ""
         scaled = f"{factor:g}{root}{_WHY_SCALED if has_positions(view) else '.'}"
-        title, times, choices = "Scaled embedding", "c thick ", (*choices, "embedding scale")
-        scale = f"quad c = {f'sqrt({width})' if is_root else number_maths(factor)}, "
-        constant = [Term("c", "constant factor", f"{factor:g}")]
+        title, times, choices = "Scaled embedding", "alpha thick ", (*choices, "embedding scale")
+        scale = f"quad alpha = {f'sqrt({width})' if is_root else number_maths(factor)}, "
+        constant = [Term("alpha", "constant factor", f"{factor:g}")]
     source = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
     entry, domain = "t_s", f"quad t_s in {{{indices(rows)}}}"
     index, each = Term("t_s", "index at position s (an integer)"), "index"
@@ -172,13 +172,13 @@ def _sinusoids(rows: int, width: int) -> Match:
     angle, half = f"s / 10000^(2i \\/ {width})", (width + 1) // 2
     return Match(
         maths=(
-            f"{sized('y_s', width)} = {sized('P', rows, width)}[s]",
-            f"P_(s, i) = sin({angle}), quad P_(s, {half} + i) = cos({angle}), "
+            f"{sized('y_s', width)} = {sized('W', rows, width)}[s]",
+            f"w_(s, i) = sin({angle}), quad w_(s, {half} + i) = cos({angle}), "
             f"quad i = {indices(half)}",
         ),
         terms=(
             _INDEX,
-            Term("P", "position table: fixed, not learnt", shape_text((rows, width))),
+            Term("W", "position table: fixed, not learnt", shape_text((rows, width))),
             Term("y_s", "vector of position s", shape_text((width,))),
         ),
         case="sinusoids",

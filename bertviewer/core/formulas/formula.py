@@ -40,6 +40,8 @@ LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
 ROTATION = 'op("RoPE")'
 SOFTMAX = 'op("softmax")'
+GROUP = 'op("group")'
+SIGMOID = 'op("sigmoid")'
 
 # Typst reads a parenthesis right after a subscript as part of it, so the index is inside op().
 GELU_TANH = 'op("GELU"_"tanh")'

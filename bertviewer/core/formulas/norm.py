@@ -153,9 +153,9 @@ NORM = (
         "RMS norm",
         _norm_matcher(
             "rms norm",
-            "x / sqrt(m + epsilon)",
-            "m = 1/{n} sum_(i=0)^({i}) x_i^2",
-            Term("m", "mean of the squares of this position’s features (a scalar)"),
+            'x / (op("RMS")(x))',
+            'op("RMS")(x) = sqrt(1/{n} sum_(i=0)^({i}) x_i^2 + epsilon)',
+            Term('op("RMS")', "root mean square of this position’s features (a scalar)"),
         ),
         title="Root-mean-square normalisation",
         summary="Divides each position’s vector by its root mean square{learnt}.",

@@ -35,7 +35,7 @@ MAX_MODULES = 300
 """Modules of different classes or names whose formulas and questions are listed."""
 MAX_VALUE = 40
 
-_CALL = re.compile(r"op\(([^()]*)\)")
+_CALL = re.compile(r"(?:bold|italic|op)\(([^()]*)\)")
 
 
 class Topic(Struct, frozen=True):

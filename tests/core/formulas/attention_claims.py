@@ -265,7 +265,7 @@ claim(
 )
 
 
-@claims(r"The module has two inputs: .* R is the input of .*, that is, (the output .*)")
+@claims(r"The module has two inputs: .* X is the input of .*, that is, (the output .*)")
 def _(it: Note) -> bool:
     before = it.case.calls(source_of_residual(it.node.path, it.groups[0]))[-1]
     residual = it.case.calls(it.node.path)[-1].arguments[1]

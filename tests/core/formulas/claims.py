@@ -52,6 +52,7 @@ _TEXTS = (
     r"Padding tokens are counted like any other; the mask prevents attention to them",
     r"Rotating a query and a key by their positions .* is encoded without position vectors",
     r"torch\.nn\.Transformer has neither embeddings nor .*; its inputs are already vectors",
+    r"−∞ stands for the number that the code adds .* probability 0",
     r"A bracket is 1 where its condition is true .* masks a position",
     r"These are the steps of the code, traced from one forward pass .* are omitted",
 )

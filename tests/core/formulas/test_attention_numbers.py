@@ -92,7 +92,7 @@ class Symbols:
         hidden = args[0] if args else kwargs.get("hidden_states")
         given = output[0] if isinstance(output, tuple) else output
         residual = args[1] if len(args) > 1 else kwargs.get("residual")
-        self.tensors = {"X": hidden[0], "Y": given[0], "R": residual}
+        self.tensors = {"X": hidden[0], "Y": given[0], "residual": residual}
         raise StopIteration  # the rest of the model is not needed
 
     def tensor(self, name: str) -> Tensor | None:
@@ -177,9 +177,12 @@ class Symbols:
 
 def python_of(maths: str) -> str:
     """Return one expression of a formula as Python."""
-    text = re.sub(r'op\("(\w+)"\) ?\(', r"\1(", maths)
-    text = re.sub(r"([QKV])(?:_h|_\(g\(h\)\))?\b", r"\1", text.replace("_(g(h))", "_h"))
-    text = text.replace("^top", ".T").replace("sqrt(d_k)", "sqrt").replace("c thin ", "c * ")
+    text = maths.replace('_(op("group")(h))', "_h")
+    text = re.sub(r'op\("(\w+)"\) ?\(', r"\1(", text)
+    text = re.sub(r"([QKV])(?:_h)?\b", r"\1", text)
+    text = (
+        text.replace("^top", ".T").replace("sqrt(d_k)", "sqrt").replace("alpha thin ", "alpha * ")
+    )
     text = re.sub(r"(\d[\d.]*) tanh \(", r"\1 * tanh(", text)
     return re.sub(r"(\)|\bQ|P_h) (?=\(|K|V|RoPE\(|RMSNorm\(|LayerNorm\()", r"\1 @ ", text)
 
@@ -189,7 +192,7 @@ def evaluated(symbols: Symbols) -> Tensor:
     lines = [part.strip() for line in symbols.formula.maths for part in line.split(", quad ")]
     named = {line.split(" = ")[0]: line.split(" = ", 1)[1] for line in lines if " = " in line}
     row = next(
-        line for name, line in named.items() if name.startswith(("limits(P_h", "limits(A_h"))
+        line for name, line in named.items() if name.startswith(("limits(P_h", "limits(Z_h"))
     )
     output = next(line for name, line in named.items() if name.startswith("limits(O_h"))
     query, key, value = symbols.projected()
@@ -203,7 +206,7 @@ def evaluated(symbols: Symbols) -> Tensor:
         scope = {
             **{"Q": tagged["Q"], "K": tagged["K"], "V": tagged["V"], "M": symbols.mask()},
             "sqrt": math.sqrt(size),
-            "c": float(named.get("c", "0").replace(" times 10^(", "e").replace(")", "")),
+            "alpha": float(named.get("alpha", "0").replace(" times 10^(", "e").replace(")", "")),
             "RoPE": symbols.rotated,
             "softmax": lambda scores: torch.softmax(scores, dim=-1),
             "tanh": torch.tanh,
@@ -212,7 +215,7 @@ def evaluated(symbols: Symbols) -> Tensor:
         for norm in ("RMSNorm", "LayerNorm"):
             scope[norm] = lambda x, q=tagged["Q"]: symbols.norms()[0 if x is q else 1](x)
         found = eval(python_of(row), {}, scope)
-        if "e^(A_" in named.get("P_(h, i j)", ""):
+        if "(e)^(z_" in named.get("p_(h, i j)", ""):
             sink = symbols.tensor("sinks")
             assert sink is not None
             powers = found.exp()
@@ -234,8 +237,8 @@ def evaluated(symbols: Symbols) -> Tensor:
     projected = symbols.linear(symbols.child("Mixes the heads"), joined)
     last = symbols.formula.maths[-1] if "O" in symbols.formula.maths[-1] else ""
     last = next((line for line in symbols.formula.maths if line.startswith("limits(Y)")), last)
-    if "= R + O" in last:
-        projected = projected + symbols.tensors["R"][0]
+    if '= X_"res" + O' in last:
+        projected = projected + symbols.tensors["residual"][0]
     if 'op("LayerNorm")(X + O' in last:
         projected = symbols.module.LayerNorm(symbols.tensors["X"] + projected)
     return projected

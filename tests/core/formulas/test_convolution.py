@@ -29,26 +29,29 @@ def convolution(shape: tuple[int, ...], *settings: str) -> Formula:
     ("shape", "settings", "maths"),
     [
         # Stride, padding, dilation and groups.
-        ((6, 4, 3), ("[1]", "[1]", "[1]", "1"), "y_(s) = sum_(u=0)^(2) W_(:, u) x_(s + u - 1)"),
-        ((6, 4, 3), ("[1]", "[4]", "[2]", "1"), "y_(s) = sum_(u=0)^(2) W_(:, u) x_(s + 2 u - 4)"),
-        ((6, 4, 3), ("3", "0", "2", "1"), "y_(s) = sum_(u=0)^(2) W_(:, u) x_(3 s + 2 u)"),
+        ((6, 4, 3), ("[1]", "[1]", "[1]", "1"), "y_(s) = sum_(k=0)^(2) x_(s + k - 1) W_(k)^top"),
+        ((6, 4, 3), ("[1]", "[4]", "[2]", "1"), "y_(s) = sum_(k=0)^(2) x_(s + 2 k - 4) W_(k)^top"),
+        ((6, 4, 3), ("3", "0", "2", "1"), "y_(s) = sum_(k=0)^(2) x_(3 s + 2 k) W_(k)^top"),
         (
             *((6, 2, 3), ("[1]", "[0]", "[1]", "2")),
-            "y_(c, s) = sum_(d=0)^(1) sum_(u=0)^(2) W_(c, d, u) x_(2 g(c) + d, s + u)\n"
-            "g(c) = floor(c \\/ 3)",
+            "y_(j, s) = sum_(i=0)^(1) sum_(k=0)^(2) "
+            'w_(j, i, k) x_(2 op("group")(j) + i, s + k)\n'
+            'op("group")(j) = floor(j \\/ 3)',
         ),
         (  # two features from each one
             *((8, 1, 3), ("[1]", "[0]", "[1]", "4")),
-            "y_(c, s) = sum_(u=0)^(2) W_(c, u) x_(g(c), s + u)\ng(c) = floor(c \\/ 2)",
+            'y_(j, s) = sum_(k=0)^(2) w_(j, k) x_(op("group")(j), s + k)\n'
+            'op("group")(j) = floor(j \\/ 2)',
         ),
         (
             *((4, 1, 3), ("[1]", "[0]", "[1]", "4")),
-            "y_(c, s) = sum_(u=0)^(2) W_(c, u) x_(c, s + u)",
+            "y_(j, s) = sum_(k=0)^(2) w_(j, k) x_(j, s + k)",
         ),
         (
             *((6, 2, 3, 3), ("[1]", "[0]", "[1]", "2")),
-            "y_(c, i, j) = sum_(d=0)^(1) sum_(u=0)^(2) sum_(v=0)^(2) "
-            "W_(c, d, u, v) x_(2 g(c) + d, i + u, j + v)\ng(c) = floor(c \\/ 3)",
+            "y_(j, s_1, s_2) = sum_(i=0)^(1) sum_(k_1=0)^(2) sum_(k_2=0)^(2) "
+            'w_(j, i, k_1, k_2) x_(2 op("group")(j) + i, s_1 + k_1, s_2 + k_2)\n'
+            'op("group")(j) = floor(j \\/ 3)',
         ),
     ],
 )

@@ -50,4 +50,5 @@ def test_symbols_and_views() -> None:
     assert plain_symbol('W_"word"') == "W_word"
     assert plain_symbol('op("GELU"_"tanh")') == "GELU_tanh"
     assert plain_symbol("W_Q^top") == "W_Qᵀ"
+    assert plain_symbol("italic(x)") == "x"
     assert tuple(kind.title for kind in views.VIEWS) == RUN_PAGES

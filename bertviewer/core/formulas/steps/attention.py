@@ -207,7 +207,7 @@ def score_maths(
 def scaled(whole: Expression, factor: float | None, size: object, symbol: str = "") -> Expression:
     """Return an expression multiplied by a factor, which may have a symbol."""
     if factor is None:
-        return times(symbol or "c", whole)
+        return times(symbol or "kappa", whole)
     if is_root(factor, size):
         return over(whole, ROOT)
     return whole if factor == 1 else times(symbol or number_maths(factor), whole)
@@ -254,7 +254,7 @@ def _written(writer: Writer, step: Step, of: WriteOperand) -> Expression:
 
         return writer.group(inner, of, {"matmul": product})
     if scores.factor is None:
-        writer.legend.add("c", "constants of the code, which do not depend on the text")
+        writer.legend.add("kappa", "constants of the code, which do not depend on the text")
     known = {role: of(roles[role]) for role in ("query", "key", "value") if role in roles}
     # Queries, keys and values may be the same states, and queries may be learned.
     same = next(iter(known.values()), Expression("X"))

@@ -72,7 +72,7 @@ _PATTERNS: Mapping[str, tuple[str, int]] = {
     "maximum": ("max({0}, {1})", ATOM),
     "minimum": ("min({0}, {1})", ATOM),
     "neg": ("-{0:2}", SUM),
-    "exp": ("e^({0})", ATOM),
+    "exp": ("upright(e)^({0})", ATOM),
     "rsqrt": ("1 / sqrt({0})", FACTOR),
     "reciprocal": ("1 / ({0})", FACTOR),
     "square": ("({0})^2", ATOM),

@@ -108,8 +108,8 @@ def _lines(writer: Writer) -> Iterator[str]:
         maths = writer.step(step).text
         line = f"{_target(writer, step)} = {maths}{writer.take_clauses()}"
         if node in looped[:1]:
-            legend.add("t", "loop iteration; before the first, the value is the initial one")
-            line += f", quad t = 0, dots, {iterations[node] - 1}"
+            legend.add("τ", "loop iteration; before the first, the value is the initial one")
+            line += f", quad τ = 0, dots, {iterations[node] - 1}"
         elif step.operation == "attention" and ROOT in maths:
             line += f", quad d_k = {step.node.details.get('head_size')}"
         yield line
@@ -132,9 +132,9 @@ def _target(writer: Writer, step: Step) -> str:
             # The node may have the shape of the scores.
             node = replace(node, shape=(*node.shape[:-1], chosen), symbolic_shape=None)
         legend.add_value(symbol, _meaning(node), node)
-        return f"(g, {symbol})"
+        return f"(r, {symbol})"
     if node.id in names.iterations:
-        symbol = at_iteration(symbol, "t")
+        symbol = at_iteration(symbol, "τ")
         legend.add_value(symbol, _meaning(node), node)
         return symbol
     outputs = [part.node for part in step.parts if part.node.id in step.outputs]

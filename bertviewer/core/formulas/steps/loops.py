@@ -16,7 +16,7 @@ from bertviewer.core.schema.flow import Operand
 AT = "at "
 """Prefix of the index of an iteration, the first part of an operand."""
 
-NOW, BEFORE = f"{AT}t", f"{AT}t-1"
+NOW, BEFORE = f"{AT}τ", f"{AT}τ-1"
 _ITERATIONS = "iterations"
 """Detail of a step in a loop: the number of iterations."""
 
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d+")
 _MAX_MISSING = 3
 """Limit of steps that may be missing in the first iteration, which reads initial values."""
 
-_T = re.compile(r"\bt([+-]\d+)?\b")
+_T = re.compile(r"\bτ([+-]\d+)?\b")
 
 
 class _Loop(Struct, frozen=True):
@@ -38,7 +38,7 @@ class _Loop(Struct, frozen=True):
         first: the number of the first step.
         stop: the number after the last step.
         positions: for each node its iteration, and its index in the iteration.
-        inside: the steps of iteration t.
+        inside: the steps of iteration τ.
     """
 
     first: int
@@ -54,7 +54,7 @@ def loop_iterations(graph: ModuleGraph) -> dict[str, int]:
 
 
 def fold_loop(graph: ModuleGraph) -> ModuleGraph:
-    """Return a graph in which the longest loop is one iteration t."""
+    """Return a graph in which the longest loop is one iteration τ."""
     found = max(_loops(graph.steps), key=lambda each: each.stop - each.first, default=None)
     if found is None:
         return graph
@@ -135,7 +135,7 @@ def _loop_from(
 ) -> _Loop | None:
     """Return the loop with complete iterations from ``start``, and the steps ``head`` before.
 
-    The last iteration may be incomplete. ``None`` if iterations differ in more than t, or if none
+    The last iteration may be incomplete. ``None`` if iterations differ in more than τ, or if none
     reads the one before.
     """
     first, before = start - len(head), length if head else 0
@@ -165,7 +165,7 @@ def _loop_from(
 def _generalised(
     one: Step, other: Step, positions: Mapping[str, tuple[int, int]], ids: Sequence[str]
 ) -> tuple[Operand, ...] | None:
-    """Return a step's operands in terms of t, ``None`` if the next iteration differs in more."""
+    """Return a step's operands in terms of τ, ``None`` if the next iteration differs in more."""
     iteration, _ = positions[one.node.id]
     operands: list[Operand] = []
     for read, later in zip(one.operands, other.operands, strict=False):
@@ -208,14 +208,14 @@ def _is_first(
 
 
 def _for_any(one: str, other: str, iteration: int) -> str | None:
-    """Return a text with t for numbers that grow by 1 in the next iteration, or ``None``."""
+    """Return a text with τ for numbers that grow by 1 in the next iteration, or ``None``."""
     if _NUMBER.sub("", one) != _NUMBER.sub("", other):
         return None
     both = list(zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=False))
     if any(int(after) - int(number) not in (0, 1) for number, after in both):
         return None
     grown = (
-        number if number == after else f"t{int(number) - iteration:+}".removesuffix("+0")
+        number if number == after else f"τ{int(number) - iteration:+}".removesuffix("+0")
         for number, after in both
     )
     return _NUMBER.sub(lambda _: next(grown), one)

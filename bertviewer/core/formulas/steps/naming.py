@@ -82,8 +82,8 @@ _LETTERS = {
     **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
     **dict.fromkeys(("feed-forward", "gated feed-forward"), "F"),
     **dict.fromkeys(("linear", "activation"), "H"),
-    "attention": "A",
-    "residual": "Z",
+    "attention": "O",
+    "residual": "H",
     "embedding": "E",
     "convolution": "C",
     "position bias": "B",
@@ -92,10 +92,10 @@ _LETTERS = {
 }
 TOKEN_IDS = "token ids"
 _INPUTS = {
-    "mask": ("m", ""),
-    "decoder input ids": ("u", "token ids of the target so far, shifted by one position"),
+    "mask": ('"mask"', ""),
+    "decoder input ids": ('t_"tgt"', "token ids of the target so far, shifted by one position"),
     "type ids": ("g", "segment ids: 0 for the first sentence, 1 for the second"),
-    "position ids": ("p", ""),
+    "position ids": ('"pos"', ""),
     "ids": ("t", TOKEN_IDS),
     "encoder": ('X_"enc"', "the encoder’s output"),
     "pixel values": ("I", "the image: channels, height, width"),
@@ -104,7 +104,7 @@ _INPUTS = {
 }
 """Symbols and meanings of inputs by words in their names."""
 
-_CONSTANTS = {"mask": "M", "positions": "p", "position bias": "B"}
+_CONSTANTS = {"mask": "M", "positions": '"pos"', "position bias": "B"}
 _STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
 _WEIGHTED = ("linear", "embedding", "convolution")
 POSITION_INDEX = '"pos"'
@@ -190,14 +190,12 @@ class Names(Struct):
     def _name_given(self) -> None:
         given = self.graph.given.values()
         main = next((n for n in given if n.kind == "input" and not _given_symbol(n)), None)
-        # p may be the pooled output.
-        positions = "s" if "p" in self.naming.results else "p"
         for node in given:
             known = _given_symbol(node) if self.graph.steps or node.kind != "constant" else ""
             usual = known or ("X" if node is main else quoted(node.name))
-            self.symbols[node.id, ()] = positions if known == "p" else usual
+            self.symbols[node.id, ()] = usual
         for step in () if self.graph.of("routing") else self.graph.of("experts"):
-            for operand, symbol in zip(expert_choice(step), ("cal(E)", "g"), strict=True):
+            for operand, symbol in zip(expert_choice(step), ("cal(E)", "r"), strict=True):
                 if operand is not None and operand.node in self.graph.given:
                     self.symbols[operand.node, ()] = symbol
         self._number([(node.id, ()) for node in given])
@@ -257,9 +255,9 @@ class Names(Struct):
                     self.symbols[start.node, ()] = f"{base}_0"
                 self.symbols[node, ()] = f"{base}_{step.node.repeat.count}"
                 continue
-            letter = _LETTERS.get(step.operation, "H" if step.node.kind == "module" else "U")
-            if (index := self.indices.get(node, "").strip("()")).startswith("O"):
-                letter = index
+            letter = _LETTERS.get(step.operation, "H" if step.node.kind == "module" else "J")
+            if self.indices.get(node, "").strip("()").startswith("O"):
+                letter = "A"
             for each in step.ids:
                 if each in self.line_nodes and (each, ()) not in self.symbols:
                     read = () if each in self.iterations else read_parts.get(each, ())
@@ -347,10 +345,12 @@ def _subscript(letter: str) -> str:
 def _given_symbol(node: Node) -> str:
     """Return the symbol of an input, a constant or a parameter, "" for the main input."""
     name = node.name
+    if name == "sines and cosines":
+        return "Theta"
     if node.operation in _CONSTANTS:
         return _CONSTANTS[node.operation]
     if node.kind == "constant":
-        return "M" if "mask" in name else name if len(name) == 1 else "T"
+        return "M" if "mask" in name else name if len(name) == 1 else quoted(name)
     if node.kind != "input":
         return quoted(name)
     symbol, _ = _known_input(name)

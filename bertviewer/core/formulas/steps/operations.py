@@ -3,7 +3,7 @@
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.formulas.activation import activation_term
 from bertviewer.core.formulas.embedding import constant_factor
-from bertviewer.core.formulas.formula import ROTATION, SOFTMAX, number_maths, quoted, sized
+from bertviewer.core.formulas.formula import ROTATION, SIGMOID, SOFTMAX, number_maths, quoted, sized
 from bertviewer.core.formulas.module_view import ModuleView, is_out_in
 from bertviewer.core.formulas.norm import MEANINGS, Norm
 from bertviewer.core.formulas.steps.attention import attention
@@ -16,7 +16,7 @@ from bertviewer.core.schema.flow import Node, Operand
 
 _ROWS = dict(TABLES.values())
 _EXPERT = 'op("Expert")_e'
-_SCORES = {"softmax": SOFTMAX, "sigmoid": "sigma"}
+_SCORES = {"softmax": SOFTMAX, "sigmoid": SIGMOID}
 _PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
 _MAX_STEPS = 14
 """Limit of steps of experts; more are those of a loop over experts."""
@@ -107,15 +107,15 @@ def _embedding(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     if legend.shows_sizes and tensor is not None:
         symbol = sized(symbol, *tensor.shape)
     rows, table = _main_operand(step), view.at(step.path) or view
-    position = writer.names.symbols.get((rows.node, ()), "p")
-    if index == POSITION_INDEX and position in ("p", "s"):
+    position = writer.names.symbols.get((rows.node, ()), POSITION_INDEX)
+    if index == POSITION_INDEX and position == POSITION_INDEX:
         padding = table.integer("padding_idx")
         first = table.integer("offset") or (0 if padding is None else padding + 1)
         legend.add(position, f"positions, counted from {first}")
     if not rows.node:
-        legend.add("p", "row indices that do not depend on the text: positions")
+        legend.add(POSITION_INDEX, "row indices that do not depend on the text: positions")
     factor = _factor(table, step.node.shape[-1]) if table.node.path != view.node.path else ""
-    return Expression(f"{factor}{symbol} [{of(rows).text if rows.node else 'p'}]")
+    return Expression(f"{factor}{symbol} [{of(rows).text if rows.node else POSITION_INDEX}]")
 
 
 def _factor(table: ModuleView, width: int) -> str:
@@ -176,7 +176,7 @@ def _routing(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     after = f"; the code also performs these steps: {', '.join(others)}" if others else ""
     if "div" in others and others.keys() <= {"sum", "div", "add"}:
         after = ", divided by their sum"
-    writer.legend.add("g", f"weights of the selected experts{after}")
+    writer.legend.add("r", f"weights of the selected experts{after}")
     return found
 
 
@@ -188,7 +188,7 @@ def _experts(writer: Writer, step: Step, of: WriteOperand) -> Expression:
     sources = {each.node for each in (chosen, weights) if each is not None}
     states = dict.fromkeys(of(each).text for each in step.tensors if each.node not in sources)
     which = "e" if chosen is None else f"e in {of(chosen)}"
-    weight = "g_e" if weights is None else f"{of(weights)}_e"
+    weight = "r_e" if weights is None else f"{of(weights)}_e"
     writer.legend.add(weight, "weight of expert e")
     writer.legend.add(_EXPERT, f"expert e, one of {step.node.details.get('experts')}")
     if one := _one_expert(writer, step):

@@ -227,9 +227,9 @@ class Writer(Struct):
         if step is not None:
             return self.with_parts(operand, self.step(step))
         if operand.role:
-            return Expression(_ROLES.get(operand.role, "c"))
-        self.legend.add("c", "constants of the code, which do not depend on the text")
-        return Expression("c")
+            return Expression(_ROLES.get(operand.role, "kappa"))
+        self.legend.add("kappa", "constants of the code, which do not depend on the text")
+        return Expression("kappa")
 
     def with_parts(self, operand: Operand, whole: Expression) -> Expression:
         """Return the parts of a value that an operand reads."""
@@ -264,7 +264,7 @@ class Writer(Struct):
         before, legend.is_in_call = legend.is_in_call, True
         found = tuple(dict.fromkeys(of(each).text for each in read or [Operand()]))
         legend.is_in_call = before
-        if not read and found == ("c",) and legend.from_template:
+        if not read and found == ("kappa",) and legend.from_template:
             legend.add("t", TOKEN_IDS)
             return ("t",)  # padded or shifted first
         return found

@@ -5,6 +5,7 @@ import re
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.formula import (
+    GROUP,
     NO_PARAMETERS,
     ROTATION,
     SOFTMAX,
@@ -64,7 +65,7 @@ def attention_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
 
 def _projection_lines(heads: Heads) -> tuple[str, ...]:
     """Return the lines of queries, keys and values."""
-    other = "X" if not heads.is_cross else 'X_"enc"' if heads.reads_encoder else "X'"
+    other = "X" if not heads.is_cross else 'X_"enc"' if heads.reads_encoder else 'X_"kv"'
     values = other if heads.value.source == heads.key.source else "X_V"
     query = _projected(heads, heads.query, sized("X", "S", heads.query.layer.inputs), "Q")
     key = _projected(heads, heads.key, other, "K")
@@ -89,7 +90,7 @@ def _of_head(heads: Heads, letter: str, part: Projection) -> str:
     """Return a head's queries, keys or values with norms, rotations and additions."""
     symbol = f"{letter}_h"
     if letter != "Q" and heads.shared > 1:
-        symbol = letter if heads.key_heads == 1 else f"{letter}_(g(h))"
+        symbol = letter if heads.key_heads == 1 else f"{letter}_({GROUP}(h))"
     for step in part.steps:
         if step.operation == "rotary":
             symbol = f"{ROTATION}({symbol})"
@@ -108,7 +109,7 @@ def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
 
     query, key = _of_head(heads, "Q", heads.query), _of_head(heads, "K", heads.key)
     product = Expression(f"{query} {key}^top", PRODUCT)
-    text = score_maths(heads.scores, product, heads.size, added, "c").text
+    text = score_maths(heads.scores, product, heads.size, added, "alpha").text
     text = variant.scores.format(text) + (" + M" if heads.is_masked else "")
     source = "S'" if heads.is_cross else "S"
     value = _of_head(heads, "V", heads.value)
@@ -117,17 +118,18 @@ def _score_lines(heads: Heads, variant: Variant) -> tuple[str, ...]:
     lines: tuple[str, ...] = (f"{sized('P_h', 'S', source)} = {SOFTMAX} ({text})", output)
     if heads.scores.of("sinks"):
         lines = (
-            f"{sized('A_h', 'S', source)} = {text}",
-            "P_(h, i j) = e^(A_(h, i j)) / (e^(z_h) + sum_k e^(A_(h, i k)))",
+            f"{sized('Z_h', 'S', source)} = {text}",
+            "p_(h, i j) = upright(e)^(z_(h, i j)) / "
+            "(upright(e)^(z_h) + sum_k upright(e)^(z_(h, i k)))",
             output,
         )
     elif len(text) < _MAX_LENGTH:
         lines = (", quad ".join(lines),)
     definitions = {
         f"h = {indices(heads.count)}": True,
-        f"g(h) = floor(h \\/ {heads.shared})": "g(h)" in text,
+        f"{GROUP}(h) = floor(h \\/ {heads.shared})": GROUP in text,
         f"d_k = {heads.size}": ROOT in text,
-        f"c = {number_maths(heads.scores.factor or 1)}": "c thin" in text,
+        f"alpha = {number_maths(heads.scores.factor or 1)}": "alpha thin" in text,
     }
     return (*lines, ", quad ".join(line for line, is_used in definitions.items() if is_used))
 
@@ -140,7 +142,9 @@ def _output_lines(heads: Heads) -> tuple[str, ...]:
         return (f"{sized('Y', 'S', width)} = {joined}",)
     projected = heads.output.maths("O", "O")
     if heads.residual:
-        projected = f"{'X' if heads.residual == heads.query.source else 'R'} + {projected}"
+        projected = (
+            f"{'X' if heads.residual == heads.query.source else texts.RESIDUAL} + {projected}"
+        )
         projected = f"{heads.norm.operator}({projected})" if heads.norm else projected
     made = f"{sized('Y', 'S', heads.output.outputs)} = {projected}"
     return f"{sized('O', 'S', width)} = {joined}", made
@@ -227,7 +231,7 @@ def _terms(
         *(*texts.INPUTS, *layers, *variant.layer_terms, *texts.HEADS, *norms[:1]),
         *(*texts.CHANGES, *variant.terms, *texts.PROBABILITIES),
         *(heads.output.terms("the output projection", "O") if heads.output else ()),
-        *((texts.RESIDUAL,) if heads.residual not in ("", heads.query.source) else ()),
+        *((texts.RESIDUAL_TERM,) if heads.residual not in ("", heads.query.source) else ()),
         *(heads.norm.terms if heads.norm else ()),
         *texts.PAIRS,
     )
@@ -274,7 +278,7 @@ def _softmax(view: ModuleView) -> Match | None:
     if view.only("softmax") is None or view.tensors:
         return None
     terms = (Term("x_i", "score i"), Term("p_i", "its probability"))
-    return Match(("p_i = e^(x_i) / (sum_j e^(x_j))",), terms)
+    return Match(("p_i = upright(e)^(x_i) / (sum_j upright(e)^(x_j))",), terms)
 
 
 def _product(view: ModuleView) -> Match | None:
@@ -282,7 +286,9 @@ def _product(view: ModuleView) -> Match | None:
     if step is None or view.tensors or len({operand.node for operand in step.tensors}) != 2:
         return None
     left, right = "the first input: queries, or probabilities", "the second input: keys, or values"
-    return Match(("Y = A B",), (Term("A", left), Term("B", right), Term("Y", "their product")))
+    return Match(
+        ("Y = X_1 X_2",), (Term("X_1", left), Term("X_2", right), Term("Y", "their product"))
+    )
 
 
 ATTENTION = (

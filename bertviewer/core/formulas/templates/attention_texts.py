@@ -1,6 +1,6 @@
 """Terms and notes on attention, with placeholders that ``attention_values`` fills."""
 
-from bertviewer.core.formulas.formula import ROTATION, TOKENS, Term
+from bertviewer.core.formulas.formula import GROUP, ROTATION, TOKENS, Term
 
 _SMALLER = (
     "so W_K and W_V have {key.layer.outputs} {unit} instead of {query.layer.outputs}, and a "
@@ -9,6 +9,11 @@ _SMALLER = (
 _BRACKET = (
     "A bracket is 1 where its condition is true and 0 elsewhere; the logarithm of 0 masks a "
     "position."
+)
+MASKED = (
+    "{is_masked?} −∞ stands for the number that the code adds to masked scores: −inf or a large "
+    "negative number such as the smallest one of the dtype. Softmax gives these positions "
+    "probability 0."
 )
 CAUSAL = (
     "{is_causal?} Attention is causal: position s attends only to positions 0 to s, so that the "
@@ -96,6 +101,7 @@ NOTES: tuple[str, ...] = (
     "Attention sinks: the softmax also includes one learnt score per head (“{sinks}”) that "
     "belongs to no position. Its probability is left out afterwards, so the remaining ones sum to "
     "less than 1: a head can attend to nothing.",
+    MASKED,
     CAUSAL,
     "Sliding window: only positions less than {window} away are visible. Information from farther "
     "away arrives over several layers, if at all.",
@@ -139,7 +145,7 @@ INPUTS = (
     TOKENS,
     Term("X", "input, one row per position", "[S, {query.layer.inputs}]"),
     Term('X_"enc"', "the encoder’s output", "[S', {key.layer.inputs}]"),
-    Term("X'", "the input of keys and values", "[S', {key.layer.inputs}]"),
+    Term('X_"kv"', "input of keys and values", "[S', {key.layer.inputs}]"),
     Term("S'", "{what_it_counts}"),
     Term("X_V", "input of the values", "[S, {value.layer.inputs}]"),
 )
@@ -147,8 +153,12 @@ HEADS = (
     Term("h", "index of the head, counted from 0", "{heads}"),
     Term("Q_h, K_h, V_h", "the {size} columns of head h in {same_columns}", "[S, {size}]"),
     Term("Q_h", "the {size} columns of head h in {query_columns}", "[S, {size}]"),
-    Term("g(h)", "key/value head that query head h uses", "{groups}"),
-    Term("K_(g(h)), V_(g(h))", "the {size} columns of this head in K and V", "[S, {size}]"),
+    Term(GROUP, "key/value head that a query head uses", "{groups}"),
+    Term(
+        f"K_({GROUP}(h)), V_({GROUP}(h))",
+        "the {size} columns of this head in K and V",
+        "[S, {size}]",
+    ),
 )
 CHANGES = (
     Term('op("clip")', "limits each number to the range {limits}"),
@@ -164,19 +174,19 @@ PROBABILITIES = (
         "kernel of head h of a convolution over positions (ast is the convolution)",
         "[{kernel}]",
     ),
-    Term("A_h", "scores of head h"),
+    Term("Z_h", "scores of head h, with elements z_h,ij"),
     Term("z_h", "learnt score of head h that belongs to no position", "[{count}]"),
     Term(
         "M",
-        "mask: 0 at visible positions, a large negative number (in effect −∞) at masked ones "
-        "({hidden}), so that softmax gives them probability 0",
+        "mask: 0 at visible positions, −∞ at masked ones ({hidden})",
     ),
     Term("P_h", "attention probabilities of head h; {rows_sum} 1"),
     Term("O_h", "output of head h", "[S, {value_size}]"),
     Term("d_k", "{size_name}; the scores are divided by its square root", "{size}"),
-    Term("c", "factor applied to the scores instead of 1/√d_k", "{factor}"),
+    Term("alpha", "constant factor applied to the scores instead of 1/√d_k", "{factor}"),
 )
-RESIDUAL = Term("R", "residual: the input of the sub-layer")
+RESIDUAL = 'X_"res"'
+RESIDUAL_TERM = Term(RESIDUAL, "residual: the input of the sub-layer")
 PAIRS = (
     Term("x", "query or key of one head at position s", "[{rotated_size}]"),
     Term("s", "position, counted from 0"),

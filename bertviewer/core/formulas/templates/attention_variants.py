@@ -20,6 +20,11 @@ from bertviewer.core.formulas.templates.rotary import pair_lines
 _Q_A, _Q_B, _KV_A, _KV_B = '"Q,a"', '"Q,b"', '"KV,a"', '"KV,b"'
 """Indices of the two layers of queries, and of keys and values."""
 
+_QUERY_ROPE, _QUERY_NOPE, _KEY_NOPE = 'Q_h^"rope"', 'Q_h^"nope"', 'K_h^"nope"'
+_ROPE, _NOPE = 'K^"rope"', 'K^"nope"'
+"""Parts that are rotated and not rotated, called as in DeepSeek’s configuration."""
+
+_BLOCK = 'op("block")'
 _RANKS = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 
 
@@ -57,12 +62,12 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         compressed, index = f"{operator}({first.maths(states, _Q_A)})", _Q_B
     lines = (
         f"Q = {query.maths(compressed, index)}",
-        f"[{sized('C', 'S', above.inputs)}, {sized('K^r', 'S', rotated)}] = "
+        f"[{sized('C', 'S', above.inputs)}, {sized(_ROPE, 'S', rotated)}] = "
         f"{below.maths(states, _KV_A)}",
-        f"[{sized('K^c', 'S', count * content)}, {sized('V', 'S', count * value_size)}] = "
+        f"[{sized(_NOPE, 'S', count * content)}, {sized('V', 'S', count * value_size)}] = "
         f"{above.maths(f'{operator}(C)', _KV_B)}",
-        f"{sized('Q_h', 'S', size)} = [Q_h^c, {ROTATION}(Q_h^r)], quad "
-        f"{sized('K_h', 'S', size)} = [K_h^c, {ROTATION}(K^r)]",
+        f"{sized('Q_h', 'S', size)} = [{_QUERY_NOPE}, {ROTATION}({_QUERY_ROPE})], quad "
+        f"{sized('K_h', 'S', size)} = [{_KEY_NOPE}, {ROTATION}({_ROPE})]",
     )
     terms = (
         *(first.terms("the layer that compresses for the queries", _Q_A) if first else ()),
@@ -71,9 +76,13 @@ def latent_attention(view: ModuleView) -> tuple[Heads, Variant] | None:
         *above.terms("the projection to keys and values", _KV_B),
         *norm.terms,
         Term("C", "latent vectors of keys and values", f"[S, {above.inputs}]"),
-        Term("K^r", "the part of all heads’ keys that is rotated", f"[S, {rotated}]"),
-        Term("Q_h^c, K_h^c", "the parts of head h that are not rotated", f"[S, {content}]"),
-        Term("Q_h^r", "the part of head h’s queries that is rotated", f"[S, {rotated}]"),
+        Term(_ROPE, "the part of all heads’ keys that is rotated", f"[S, {rotated}]"),
+        Term(
+            f"{_QUERY_NOPE}, {_KEY_NOPE}",
+            "the parts of head h that are not rotated",
+            f"[S, {content}]",
+        ),
+        Term(_QUERY_ROPE, "the part of head h’s queries that is rotated", f"[S, {rotated}]"),
     )
     names = [step.path.rpartition(".")[2] for step in (queries[0], up) if step]
     values = {
@@ -114,18 +123,19 @@ def _blocks(view: ModuleView) -> Variant | None:
     if size is None or random is None:
         return None
     most = (5 + 2 * random) * size
-    drawn = f" + {random} [b(j) = 0]" if random else ""
+    drawn = f" + {random} [{_BLOCK}(j) = 0]" if random else ""
     blocks = "1 block" if random == 1 else f"{random} blocks"
     return Variant(
         last=(
-            "N_(i j) = [b(j) in {0, b(i) - 1, b(i), b(i) + 1, n - 1}]"
-            f"{drawn}, quad 0 < b(i) < n - 1",
-            "N_(i j) = 1, quad b(i) in {0, n - 1}",
-            f"b(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
+            f"n_(i j) = [{_BLOCK}(j) in {{0, {_BLOCK}(i) - 1, {_BLOCK}(i), "
+            f"{_BLOCK}(i) + 1, n - 1}}]"
+            f"{drawn}, quad 0 < {_BLOCK}(i) < n - 1",
+            f"n_(i j) = 1, quad {_BLOCK}(i) in {{0, n - 1}}",
+            f"{_BLOCK}(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
         ),
         terms=(
-            Term("N_(i j)", "number of times that position i attends to position j"),
-            Term("b(i)", f"block of position i; the block size is {size}"),
+            Term("N", "number of times that position i attends to position j"),
+            Term(_BLOCK, f"block of a position; the block size is {size}"),
             Term("n", "number of blocks; the last one is filled up with padding"),
         ),
         values={
@@ -145,10 +155,10 @@ def _windows(view: ModuleView) -> Variant:
     """Return attention to near tokens and a few global ones (Beltagy et al. 2020)."""
     side = view.integer("one_sided_attn_window_size") or 0
     return Variant(
-        last=(f'N_(i j) = [abs(i - j) <= {side} "or" j in G], quad i in.not G',),
+        last=(f'n_(i j) = [abs(i - j) <= {side} "or" j in cal(G)], quad i in.not cal(G)',),
         terms=(
-            Term("N_(i j)", "1 where position i attends to position j, 0 elsewhere"),
-            Term("G", "global positions, chosen by the caller (global_attention_mask)"),
+            Term("N", "1 where position i attends to position j, 0 elsewhere"),
+            Term("cal(G)", "set of global positions, chosen by the caller (global_attention_mask)"),
         ),
         values={
             "manner": "Sliding-window",

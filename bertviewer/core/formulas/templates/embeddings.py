@@ -104,8 +104,8 @@ def _embeddings(view: ModuleView) -> Match | None:
     if segments == 1:
         meanings["g"] = "segment ids: always 0"
     if rescales:
-        meanings["T"] = "where mask tokens are"
-        meanings["c"] = "fraction of the tokens that are not masked"
+        meanings['"mask"'] = "where mask tokens are"
+        meanings["kappa"] = "fraction of the tokens that are not masked"
     written = write(graph, view, Naming(meanings=meanings))
     return replace(written, values=values, keys=view.config_keys(*chosen))
 
@@ -165,7 +165,7 @@ _MEANINGS = {
     "W": "kernel of the convolution, one for each feature",
     "ast": "convolution: here one product for each patch",
     "b": "bias of the convolution",
-    "Z": "one row for each patch",
+    "E": "patch embeddings, one row for each patch",
     "Y": "output",
     **dict.fromkeys(_LEARNT, "learnt vector that is put before the patches"),
 }
@@ -220,15 +220,15 @@ def _patches(view: ModuleView) -> Match | None:
         steps=tuple(each for each in steps if each.node.id not in given),
     )
     symbols: dict[OperandKey, str] = {(image, ()): "I"}
-    for node, symbol in zip([*tables, *learnt], ["P"] * len(tables) + _LEARNT, strict=False):
+    for node, symbol in zip([*tables, *learnt], ['W_"pos"'] * len(tables) + _LEARNT, strict=False):
         symbols[node.id, ()] = symbol
     if after:
-        symbols[step.node.id, ()] = "Z"
-    known = {"P": f"learnt position vectors “{tables[0].name}”"} if tables else {}
+        symbols[step.node.id, ()] = "E"
+    known = {'W_"pos"': f"learnt position vectors “{tables[0].name}”"} if tables else {}
     written = write(drawn, view, Naming(("Y",), symbols, meanings=_MEANINGS | known))
     # The learnt vectors and the patches are rows of one matrix.
-    joined = re.compile(rf'(?:op\("Concat"\)\(.*?){{{joins}}}\bZ\){{{joins}}}')
-    listed = f"({', '.join((*_LEARNT[: len(learnt)], listing('z_{}', down * across)))})"
+    joined = re.compile(rf'(?:op\("Concat"\)\(.*?){{{joins}}}\bE\){{{joins}}}')
+    listed = f"({', '.join((*_LEARNT[: len(learnt)], listing('e_{}', down * across)))})"
     maths = (joined.sub(listed, line) if joins else line for line in written.maths)
     values = {
         "then": ", then adds a vector for its position" if tables else "",

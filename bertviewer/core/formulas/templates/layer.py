@@ -32,11 +32,11 @@ _BRANCHES = {
 
 _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
-    "sum": ("Z", "output of the sub-layer", "sub-layer", "", ""),
-    "output": ("Z", _HEADS, "attention", "output projection", "O"),
+    "sum": ('Y_"sub"', "output of the sub-layer", "sub-layer", "", ""),
+    "output": ("O", _HEADS, "attention", "output projection", "O"),
     "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
 }
-"""By case: symbol and meaning of an added input, whose input R is, its projection and index."""
+"""By case: symbol and meaning of an added input, whose input X is, its projection and index."""
 
 _ENCODER = 'X_"enc"'
 _MEANINGS = {
@@ -97,8 +97,8 @@ def _layer(view: ModuleView) -> Match | None:
         case = added
         if text.words:
             states[(branch.after or branch.sum).node.id] = f"hidden state after {text.words[-1]}"
-    for number, (node, meaning) in enumerate([*states.items()][:-1]):
-        symbol = "Z" + "'" * number
+    for number, (node, meaning) in enumerate([*states.items()][:-1], 1 + bool(path.entry)):
+        symbol = "X" + "'" * number
         naming.symbols[node, ()], naming.meanings[symbol] = symbol, meaning
     steps = tuple(text.calls.get(step.node.id, step) for step in graph.steps)
     written = write(replace(graph, steps=steps), view, naming)
@@ -130,8 +130,8 @@ def _add_branch(
         half = feed_forward.half_of_network(view)
         case = "sum" if not branch.core else "second half" if half == "second" else "output"
         symbol, meaning, residual, use, index = _INPUTS[case]
-        naming.symbols.update({(path.start, ()): "R", (branch.reads, ()): symbol})
-        naming.meanings.update({symbol: meaning, "R": f"residual: the input of the {residual}"})
+        naming.symbols.update({(path.start, ()): "X", (branch.reads, ()): symbol})
+        naming.meanings.update({symbol: meaning, "X": f"residual: the input of the {residual}"})
         naming.layers.update({step.node.id: (index, f"the {use}") for step in branch.core})
         return case if is_sole else None
     last, children = branch.last, {child_of(view, step) for step in branch.core}
@@ -157,8 +157,8 @@ def _add_branch(
         heads = replace(heads, node=replace(heads.node, shape=shape, symbolic_shape=None))
         symbol = symbol.replace('"Attention', '"SelfAttention')
         text.call(heads, symbol, f"multi-head {words}, without its projection", *reads)
-        naming.symbols.update({(heads.node.id, ()): "Z", (last.node.id, ()): "A"})
-        naming.meanings.update({"Z": _HEADS, "A": "output of the attention"})
+        naming.symbols.update({(heads.node.id, ()): "O", (last.node.id, ()): "A"})
+        naming.meanings.update({"O": _HEADS, "A": "output of the attention"})
         return "block" if path.order == "after" else "open attention"
     details = next((s.node.details for s in branch.core if s.operation == "experts"), {})
     count, chosen = details.get("experts"), details.get("chosen")
@@ -276,7 +276,7 @@ def _surroundings(view: ModuleView, branch: Branch, case: str) -> dict[str, obje
     before = f"the previous layer or of {table}"
     if is_cross_attention(view.node.path):
         before = "the layer’s self-attention block"
-    return {"added": f"Z comes from {name}", "skip": "attention", "before": before}
+    return {"added": f"O comes from {name}", "skip": "attention", "before": before}
 
 
 _NOTES = (
@@ -284,7 +284,7 @@ _NOTES = (
     "{addition}.",
     "The child “{both}” is the attention with its output projection; the norm belongs to this "
     "module.",
-    "The module has two inputs: {added}, and R is the input of the {skip}, that is, the output of "
+    "The module has two inputs: {added}, and X is the input of the {skip}, that is, the output of "
     "{before}.",
     "Residual connection: each sub-layer’s input is added to its output, so that it need only "
     "learn a correction. The two must have the same shape, and gradients pass through the sum "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.formulas.formula import Affine, Term, indices, sized
+from bertviewer.core.formulas.formula import GROUP, Affine, Term, indices, sized
 from bertviewer.core.formulas.module_view import ModuleView, Place, places, scored_labels
 from bertviewer.core.formulas.norm import NORMS, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import (
@@ -60,7 +60,7 @@ def _linear(view: ModuleView) -> Match | None:
     domain = f"{' + b_j' if layer.bias else ''}, quad j = {indices(layer.outputs)}"
     if layer.convolution:
         return _pointwise(view, layer, x, domain)
-    entry = "W_(j, i)" if layer.transposed else "W_(i, j)"
+    entry = "w_(j, i)" if layer.transposed else "w_(i, j)"
     return Match(
         maths=(
             f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
@@ -88,14 +88,14 @@ def _pointwise(view: ModuleView, layer: Affine, x: Term, domain: str) -> Match:
     """Return a pointwise convolution, perhaps in groups (Iandola et al. 2020, 3)."""
     shape, groups = view.shape("weight") or (), view.integer("groups") or 1
     each, is_grouped = layer.inputs // groups, groups > 1
-    read = f"x_({each} g(j) + i)" if is_grouped else "x_i"
+    read = f"x_({each} {GROUP}(j) + i)" if is_grouped else "x_i"
     stored = f"weight, stored [out, in per group{', 1' * len(shape[2:])}]"
-    bias = Term("b_j", "bias of feature j", shape_text((layer.outputs,)))
-    group = Term("g(j)", "group of output feature j", f"{groups} groups")
+    bias = Term("b", "bias, one per output feature", shape_text((layer.outputs,)))
+    group = Term(GROUP, "group of an output feature", f"{groups} groups")
     return Match(
         maths=(
-            f"y_j = sum_(i=0)^({each - 1}) {read} W_(j, i){domain}",
-            *((f"g(j) = floor(j \\/ {layer.outputs // groups})",) if is_grouped else ()),
+            f"y_j = sum_(i=0)^({each - 1}) {read} w_(j, i){domain}",
+            *((f"{GROUP}(j) = floor(j \\/ {layer.outputs // groups})",) if is_grouped else ()),
         ),
         terms=(
             x,

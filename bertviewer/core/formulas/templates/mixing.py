@@ -4,7 +4,7 @@ import json
 from functools import partial
 
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.formulas.formula import TOKENS, Term, sized
+from bertviewer.core.formulas.formula import GROUP, TOKENS, Term, sized
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.steps.lines import match_of_steps
 from bertviewer.core.formulas.steps.loops import fold_loop, loop_iterations
@@ -27,27 +27,29 @@ def _convolution(view: ModuleView) -> Match | None:
         return None
     inputs = each_reads * groups
     is_depthwise = groups == inputs == outputs
-    bias = ("b" if groups == 1 else "b_c") if len(stored) > 1 else ""
-    inner, outer = "uvw"[:axes], "s" if axes == 1 else "ijk"[:axes]
+    bias = ("b" if groups == 1 else "b_j") if len(stored) > 1 else ""
+    numbers = [""] if axes == 1 else [f"_{number}" for number in range(1, axes + 1)]
+    inner, outer = ([f"{letter}{number}" for number in numbers] for letter in "ks")
     places = [
         f"{outer[i] if stride[i] == 1 else f'{stride[i]} {outer[i]}'} + "
         f"{inner[i] if dilation[i] == 1 else f'{dilation[i]} {inner[i]}'}"
         + (f" - {padding[i]}" if padding[i] else "")
         for i in range(axes)
     ]
-    sums = " ".join(f"sum_({i}=0)^({size - 1})" for i, size in zip(inner, sizes, strict=True))
+    sums = " ".join(f"sum_({k}=0)^({size - 1})" for k, size in zip(inner, sizes, strict=True))
     # Indices of features in y, W and x.
-    made, used, read = ("", ":, ", "") if groups == 1 else ("c, ", "c, ", "c, ")
+    made = used = read = "" if groups == 1 else "j, "
     lines: tuple[str, ...] = ()
     if groups > 1 and not is_depthwise:
-        read = "g(c), "
+        read = f"{GROUP}(j), "
         if each_reads > 1:
-            used, read = "c, d, ", f"{each_reads} g(c) + d, "
-            sums = f"sum_(d=0)^({each_reads - 1}) {sums}"
-        lines = (f"g(c) = floor(c \\/ {outputs // groups})",)
-    product = f"W_({used}{', '.join(inner)}) x_({read}{', '.join(places)})"
+            used, read = "j, i, ", f"{each_reads} {GROUP}(j) + i, "
+            sums = f"sum_(i=0)^({each_reads - 1}) {sums}"
+        lines = (f"{GROUP}(j) = floor(j \\/ {outputs // groups})",)
+    vector, kernel = f"x_({read}{', '.join(places)})", f"_({used}{', '.join(inner)})"
+    product = f"{vector} W{kernel}^top" if groups == 1 else f"w{kernel} {vector}"
     read_by_one = "in per group" if groups > 1 else "in"
-    axis, each = ("position", "") if axes == 1 else ("place in the image", " of each axis")
+    axis, each = ("position s", "") if axes == 1 else ("image location s", " of each axis")
     is_patch = axes > 1 and list(stride) == sizes and not any(padding)
     what = "image patch" if is_patch else "position and its neighbours" if axes == 1 else "window"
     return Match(
@@ -56,10 +58,10 @@ def _convolution(view: ModuleView) -> Match | None:
             *lines,
         ),
         terms=(
-            Term("x", f"input, one vector for each {axis}; 0 outside of it", f"[{inputs}]"),
+            Term("x", f"input, one vector for each {axis}; 0 beyond the edges", f"[{inputs}]"),
             Term("W", f"kernel, stored [out, {read_by_one}, kernel size{each}]", shape_text(shape)),
             *((Term(bias, "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
-            *((Term("g(c)", "group of output feature c", f"{groups} groups"),) if lines else ()),
+            *((Term(GROUP, "group of an output feature", f"{groups} groups"),) if lines else ()),
             Term("y", f"output, one vector for each {axis}", f"[{outputs}]"),
         ),
         values={
@@ -111,7 +113,7 @@ def _fourier(view: ModuleView) -> Match | None:
     return Match(
         maths=(
             f'{sized("Y", "S", width)} = op("Re")(F_S X F_D)',
-            "(F_n)_(j, k) = e^(-2 pi i j k \\/ n)",
+            "(F_n)_(j, k) = upright(e)^(-2 pi upright(i) j k \\/ n)",
         ),
         terms=(
             TOKENS,

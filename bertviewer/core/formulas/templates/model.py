@@ -212,7 +212,7 @@ def _model(view: ModuleView) -> Match | None:
         return None
     start = None if stack is None else calls.maker(next(iter(stack.tensors), None))
     ranks = [len(node.shape) for node, _ in calls.results[:2]]
-    results = ("Y", "p") if ranks == [3, 2] else ("Y",) if ranks[0] == 3 else ()
+    results = ("Y", "c") if ranks == [3, 2] else ("Y",) if ranks[0] == 3 else ()
     pooled = calls.maker(calls.results[1][1]) if len(results) > 1 else None
     is_base = stack is not None and len(calls.steps) > 1
     is_alone = not is_base and "shared" in view.children
@@ -220,7 +220,7 @@ def _model(view: ModuleView) -> Match | None:
         results,
         symbols={(start.node.id, ()): "X_0"} if start is not None and len(start.ids) == 1 else {},
         meanings=_MEANINGS
-        | ({"p": "pooled output: one vector for the whole sequence"} if results[1:] else {}),
+        | ({"c": "pooled output: one vector for the whole sequence"} if results[1:] else {}),
         functions={stack.node.id: '"Encoder"'} if stack is not None and is_base else {},
     )
     role, title, summary = _role_texts(view, calls, run)

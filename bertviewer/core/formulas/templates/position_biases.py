@@ -22,23 +22,29 @@ _USUAL_BUCKETS, _USUAL_FURTHEST = 32, 128
 """Defaults of T5's function for buckets."""
 
 _TABLES = ("embedding", "look-up")
-_BUCKETED = ("bucket", "distance", "distance bucket", "bucket of this distance")
-_BY_OFFSET = ("offset", "offset", "offset", "row of this offset")
+_BUCKETED = ("bucket", "distance", "distance bucket", "bucket of a distance")
+_BY_OFFSET = ("offset", "offset", "offset", "row of an offset")
 """Words for a table's rows: row, distance, long form, and index."""
 
+BUCKET, ROW = 'op("bucket")', 'op("row")'
+"""Functions from a distance to a row of a table."""
+
+_INDEX_K = '"K,rel"'
+_QUERY_ROW, _KEY_ROW = "bold(q)_(h, i)", "bold(k)_(h, j)"
+_FAR_KEY = 'bold(k)_(h, i - j)^"rel"'
 _AROUND = ("gather", "index_select", "add", "div", "mul", "pad")
 _CONSTANT = Variant(
     terms=(Term("B_h", "bias of head h for the two positions, which does not depend on the text"),)
 )
 _SLOPES = Variant(
-    lines=("B_(h, i j) = m_h j",),
+    lines=("b_(h, i j) = eta_h j",),
     terms=(
         Term("B_h", "bias of head h for the position j of the key (ALiBi)"),
-        Term("m_h", "slope of head h: a fixed number, smaller from head to head"),
+        Term("eta_h", "slope of head h: a fixed number, smaller from head to head"),
     ),
     values={
         "explained": "ALiBi: there are no position vectors. The bias falls linearly with the "
-        "distance, with a fixed slope per head. The formula adds m_h j instead of −m_h (i − j): "
+        "distance, with a fixed slope per head. The formula adds η_h j instead of −η_h (i − j): "
         "softmax does not change if all scores of a row change by the same number.",
         "bias_source": "bias: Press et al. 2022 (ALiBi), section 3",
     },
@@ -87,15 +93,16 @@ def _learnt_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant 
     if is_bucketed and furthest is not None:
         steps = _bucket_note(rows, furthest, both_ways=view.attribute("is_decoder") is not True)
     row, apart, per, which = _BUCKETED if is_bucketed else _BY_OFFSET
+    function = BUCKET if is_bucketed else ROW
     source = "Raffel et al. 2020, section 2.1" if furthest else "Liu et al. 2021, section 3.2"
     is_known = bool(furthest) or not is_bucketed
     learnt = f"learnt: one row per {row}, one column per head"
     return Variant(
-        lines=('B_(h, i j) = W_"rel" [b(j - i), h]',),
+        lines=(f'b_(h, i j) = W_"rel" [{function}(j - i), h]',),
         terms=(
             Term("B_h", f"bias of head h for the {apart} from position i to position j"),
             Term('W_"rel"', learnt, f"[{rows}, {heads.count}]"),
-            Term("b(j - i)", which, f"0 to {rows - 1}" if is_known else None),
+            Term(function, which, f"0 to {rows - 1}" if is_known else None),
         ),
         values={
             "bias": f"a bias on the scores, one number per head and {per}.{steps}",
@@ -218,16 +225,17 @@ def _distance_product(
 
 def _transformer_xl(heads: Heads, product: _Product, factor: float) -> Variant:
     """Return the product of queries and distances as a bias (Transformer-XL, XLNet)."""
-    query = "(Q_(h, i) + v_h)" if product.added else "Q_(h, i)"
-    text = scaled(Expression(f"{query} dot R_(h, i - j)", PRODUCT), factor, heads.size).text
-    projected = product.layer.maths("E", "R", sizes=False)
+    query = f"({_QUERY_ROW} + v_h)" if product.added else _QUERY_ROW
+    text = scaled(Expression(f"{query} dot {_FAR_KEY}", PRODUCT), factor, heads.size).text
+    projected = product.layer.maths("R", _INDEX_K, sizes=False)
     return Variant(
-        lines=(f"B_(h, i j) = {text}, quad R = {projected}",),
+        lines=(f'b_(h, i j) = {text}, quad K^"rel" = {projected}',),
         terms=(
             Term("B_h", "bias of head h for the distance from position j to position i"),
-            Term("E", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
-            *product.layer.terms("the projection of the distances", "R"),
-            Term("R_(h, i - j)", "columns of head h in the row of this distance"),
+            Term("R", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
+            *product.layer.terms("the projection of distances to keys", _INDEX_K),
+            Term(_QUERY_ROW, "row of a position in the queries of head h"),
+            Term(_FAR_KEY, "row of a distance in K^rel: its columns of head h"),
             Term(
                 "v_h", "learnt vector of head h, added to queries that meet distances", "[{size}]"
             ),
@@ -243,11 +251,13 @@ def _transformer_xl(heads: Heads, product: _Product, factor: float) -> Variant:
 
 _COMPARED = {
     "query": (
-        *("key", "keys", "what each distance is matched by", "Q_(h, i) dot K^r_(h, b(i - j))"),
+        *("key", "keys", "what each distance is matched by"),
+        f'{_QUERY_ROW} dot bold(k)_(h, {ROW}(i - j))^"rel"',
         "content to position (the token’s query with the key of the distance)",
     ),
     "key": (
-        *("query", "queries", "what each distance looks for", "K_(h, j) dot Q^r_(h, b(i - j))"),
+        *("query", "queries", "what each distance looks for"),
+        f'{_KEY_ROW} dot bold(q)_(h, {ROW}(i - j))^"rel"',
         "position to content (the other token’s key with the query of the distance)",
     ),
 }
@@ -257,23 +267,24 @@ _COMPARED = {
 def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
     """Return the products that compare content and distance separately (He et al. 2021)."""
     rows, width, count = next(iter(found.values())).rows, heads.query.layer.inputs, 1 + len(found)
-    terms = [Term("R", "distance vectors, from the encoder", f"[{rows}, {width}]")]
-    summands, kinds = ["Q_(h, i) dot K_(h, j)"], ["content to content"]
+    terms = [Term("R", "one vector for each distance, from the encoder", f"[{rows}, {width}]")]
+    summands, kinds = [f"{_QUERY_ROW} dot {_KEY_ROW}"], ["content to content"]
     made, purposes = list[str](), dict[str, str]()
     weights: list[str] = []
     for role in (role for role in _COMPARED if role in found):
         one, many, what, summand, kind = _COMPARED[role]
         each, letter = found[role], ROLES[one]
-        index = f'"{letter},r"'
+        index = f'"{letter},rel"'
         if f"{each.path.rpartition('.')[2]}.weight" == heads.projections[one].holder:
             index = letter
             weights.insert(0, f"W_{letter}")
         else:
             terms += each.layer.terms(f"the projection of distances to {many}", index)
             purposes[each.path] = f"Computes the {many} of relative distances: {what}."
-        made.append(f"{letter}^r = {each.layer.maths(sized('R', rows, width), index, sizes=False)}")
+        projected = each.layer.maths(sized("R", rows, width), index, sizes=False)
+        made.append(f'{letter}^"rel" = {projected}')
         shape = f"[{rows}, {each.layer.outputs}]"
-        terms.append(Term(f"{letter}^r", f"{many} of the distances", shape))
+        terms.append(Term(f'{letter}^"rel"', f"{many} of the distances", shape))
         summands.append(summand)
         kinds.append(kind)
     buckets = heads.view.integer("position_buckets") or 0
@@ -283,9 +294,14 @@ def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
     return Variant(
         lines=(
             ", quad ".join(made),
-            f"A_(h, i j) = ({' + '.join(summands)}) / sqrt({count} dot {heads.size})",
+            f"z_(h, i j) = ({' + '.join(summands)}) / sqrt({count} dot {heads.size})",
         ),
-        terms=(Term("b(i - j)", "row of this distance", f"0 to {rows - 1}"),),
+        terms=(
+            Term(
+                f"{_QUERY_ROW}, {_KEY_ROW}", "rows of a position in the queries and keys of head h"
+            ),
+            Term(ROW, "row of a distance", f"0 to {rows - 1}"),
+        ),
         values={
             "manner": "Disentangled",
             "reach": "all positions of the same sequence, comparing content with content and "
@@ -303,7 +319,7 @@ def _deberta(heads: Heads, found: Mapping[str, _Product]) -> Variant:
             "bias_source": "disentangled: He et al. 2021 (DeBERTa), section 3.1, equation 4",
         },
         keys=heads.view.config_keys("distances"),
-        scores="A_h",
+        scores="Z_h",
         layer_terms=tuple(terms),
         purposes=purposes,
     )

@@ -4,7 +4,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.embedding import index_kind
-from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.formula import GROUP, Term
 from bertviewer.core.formulas.module_view import ModuleView, has_positions, rotates
 from bertviewer.core.formulas.norm import Norm, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import OperandKey
@@ -102,7 +102,7 @@ _POSITION_INPUTS = {
     "angles": PositionInput(
         "Positions enter here, not in the embeddings: every layer’s attention rotates its queries "
         "and keys by these angles.",
-        symbol="P",
+        symbol="Theta",
         meaning="sines and cosines of all positions, for all layers",
         paper="Su et al. 2021, section 3.2",
     ),
@@ -110,7 +110,7 @@ _POSITION_INPUTS = {
         "Positions enter {where} the embeddings: every layer compares its tokens with the vectors "
         "of the distances between them.",
         symbol="R",
-        meaning="distance vectors, for all layers",
+        meaning="one vector for each distance, for all layers",
         paper="He et al. 2021 (DeBERTa), section 3.1",
     ),
     "sines": PositionInput(
@@ -265,12 +265,12 @@ def _stack(view: ModuleView) -> Match | None:
     if kind != "shared":
         return match
     group = "0" if groups == 1 else f"floor(l dot {groups} / {count})"
-    called = f'"Group"_(g(l)) (X_l), quad g(l) = {group}'
+    called = f'"Group"_({GROUP}(l)) (X_l), quad {GROUP}(l) = {group}'
     maths = (line.replace('"Group"_l (X_l)', called) for line in match.maths)
     terms = (
         *(term for term in match.terms if term.symbol != "l"),
         Term("l", "index of the group’s application, counted from 0", str(values["uses"])),
-        Term("g(l)", "index of the stored group that is applied", f"{groups} stored"),
+        Term(GROUP, "index of the stored group that is applied", f"{groups} stored"),
     )
     return replace(match, maths=tuple(maths), terms=terms)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from bertviewer.core.analysis.attention_modules import is_causal
-from bertviewer.core.formulas.formula import Term, indices
+from bertviewer.core.formulas.formula import SIGMOID, Term, indices
 from bertviewer.core.formulas.module_view import ModuleView, reads_first
 from bertviewer.core.formulas.norm import is_norm
 from bertviewer.core.formulas.steps.lines import write
@@ -34,13 +34,13 @@ def _head_part(view: ModuleView) -> Match | None:
     is_tanh, is_text = activation == "tanh", "vocab_size" in view.config
     first = "token" if is_text else "position"
     naming = Naming(
-        results=("p" if is_pooler else "T",),
+        results=("c" if is_pooler else "H",),
         layers={graph.steps[0].node.id: ("", f"the {'pooler' if is_pooler else 'transform'}")},
         meanings={
             "x_0": f"last hidden state of the first {first}{', [CLS]' if is_text else ''}",
-            "p": f"pooled output{', between −1 and 1' if is_tanh else ''}",
+            "c": f"pooled output{', between −1 and 1' if is_tanh else ''}",
             "X": "last hidden state",
-            "T": "transformed vectors, one row per position",
+            "H": "transformed vectors, one row per position",
         },
     )
     causal = is_causal(view.architecture)
@@ -72,19 +72,22 @@ def _contacts(view: ModuleView) -> Match | None:
         return None
     return Match(
         maths=(
-            "B_c = P_c + P_c^top",
-            "F_(i j, c) = B_(c, i j) - (sum_k B_(c, i k)) (sum_k B_(c, k j)) / "
-            f"(sum_k sum_l B_(c, k l)), quad c = {indices(count)}",
-            f"p_(i j) = sigma({layer.maths('F_(i j)', sizes=False)})",
+            "C_h = P_h + P_h^top",
+            "f_(h, i j) = c_(h, i j) - (sum_k c_(h, i k)) (sum_k c_(h, k j)) / "
+            f"(sum_(i', j') c_(h, i' j')), quad h = {indices(count)}",
+            f"p_(i j) = {SIGMOID}({layer.maths('bold(f)_(i j)', sizes=False)})",
         ),
         terms=(
-            Term("P_c", "attention of head c, without the first and last tokens"),
+            Term("P_h", "attention of head h, without the first and last tokens"),
+            Term("h", "index of the head, counted over all layers", f"{count} heads"),
+            Term("C_h", "symmetrised attention, with elements c_h,ij"),
             Term(
-                "F_(i j, c)",
-                "attention of head c between i and j, after average product correction",
+                "bold(f)_(i j)",
+                "features of the pair i, j, one per head: its attention after average product "
+                "correction",
             ),
             *layer.terms("the logistic regression"),
-            Term("sigma", "the logistic function"),
+            Term(SIGMOID, "logistic sigmoid"),
         ),
     )
 

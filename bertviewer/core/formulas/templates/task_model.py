@@ -20,27 +20,27 @@ _MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 _ROW, _MEAN = ("row",), ("mean",)
 """Parts of hidden states: one looked-up row, or the mean without padding."""
 
-_RESULTS = {"words": ("L",), "pretraining": ("L", "z"), "tokens": ("Z",), "answers": ("Z",)}
-_CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "q"}
+_RESULTS = {"words": ("Z",), "pretraining": ("Z", "z"), "tokens": ("Z",), "answers": ("Z",)}
+_CONSTANTS = {("words", "add"): 'b_"final"', ("answers", "sub"): "m"}
 _USES = {"words": "the vocabulary scores", "answers": "the span head"}
 _SCORES = {"classes": "logits, one per class", "discriminator": "one logit per token"}
 _MEANINGS = {
     "X": "last hidden state of the base model, one row per position",
     'X_"enc"': "output of the encoder, one row per position",
-    "u": "token ids of the decoder’s input, shifted by one position",
+    't_"tgt"': "token ids of the decoder’s input, shifted by one position",
     "x_0": "last hidden state of the first token",
     "x_s": "row of X at position s; padding is excluded",
-    "x_e": "last hidden state of the {end}",
-    "p": "pooled output: one vector for the sequence",
-    "T": "output of the head’s transform",
-    "h": "vector for the sequence, computed by the head",
-    "L": "logits, one per vocabulary entry",
+    'x_"end"': "last hidden state of the {end}",
+    "c": "pooled output: one vector for the sequence",
+    "H": "output of the head’s transform",
+    "f": "vector for the sequence, computed by the head",
     "Z": "logits, one row per position",
-    "Z_e": "row of Z of the {end}",
+    'z_"end"': "row of Z of the {end}",
     "z": "{scores}",
     '"bias"': "bias, a tensor of this module itself",
     'b_"final"': "a buffer of zeros, not learnt",
-    "q": "10^6 for the question’s tokens, 0 for the first token and for the text",
+    "m": "mask: 10⁶ for the question’s tokens, 0 for the first token and for the text; "
+    "subtracting it has the effect of −∞",
 }
 
 
@@ -138,19 +138,19 @@ def _symbols(
         hidden = "X" if step is found[-1] else 'X_"enc"'
         for node in (part.node for part in step.parts or (step,)):
             if node.id in step.ids:
-                yield (node.id, ()), hidden if len(node.shape) == 3 else "p"
-                yield (node.id, _ROW), "x_e"
+                yield (node.id, ()), hidden if len(node.shape) == 3 else "c"
+                yield (node.id, _ROW), 'x_"end"'
                 yield (node.id, _MEAN), "1/S sum_s x_s"
-    vector = "x_e" if _has_target_ids(view) else "p"
+    vector = 'x_"end"' if _has_target_ids(view) else "c"
     for node in () if found else graph.inputs:
         yield (node.id, ()), "X" if len(node.shape) == 3 else vector
     for step in graph.of("linear")[-1:]:
         if any(operand == Operand(step.node.id, _ROW) for _, operand in graph.results):
             yield (step.node.id, ()), "Z"
-            yield (step.node.id, _ROW), "Z_e"
+            yield (step.node.id, _ROW), 'z_"end"'
         before = graph.maker(next(iter(step.tensors), None))
         if before is not None and before not in found and before.operation not in ("mul", "div"):
-            yield (before.node.id, ()), "T" if len(before.node.shape) == 3 else "h"
+            yield (before.node.id, ()), "H" if len(before.node.shape) == 3 else "f"
     for step in graph.of("add", "sub"):
         given = [graph.given[o.node] for o in step.tensors if o.node in graph.given]
         symbol = _CONSTANTS.get((kind, step.operation))
