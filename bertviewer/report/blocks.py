@@ -10,7 +10,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bertviewer.core.formulas.formula import Term
 from bertviewer.core.schema.count_steps import CountSteps
 
 
@@ -153,7 +152,7 @@ class Figure(Struct, frozen=True):
 
 
 class FormulaBlock(Struct, frozen=True):
-    """A formula: lines in Typst's notation, a legend of the symbols, notes and the source.
+    """A formula: lines in Typst's notation, a sentence on the symbols, notes and the source.
 
     With a ``name`` it has a number, which ``See`` shows as ``Equation 5.3``.
     """
@@ -162,7 +161,7 @@ class FormulaBlock(Struct, frozen=True):
     about: Text
     summary: str
     maths: tuple[str, ...]
-    terms: tuple[Term, ...]
+    where: Text
     notes: tuple[str, ...]
     source: str
     name: str = ""

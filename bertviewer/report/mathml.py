@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from bertviewer.core.formulas.formula import Term
 from bertviewer.report.blocks import FormulaBlock, Maths
 from bertviewer.report.document import ReportDocument
 from bertviewer.report.typst_compiler import compiled
@@ -48,8 +47,6 @@ def math_lines(value: object) -> Iterator[MathLine]:
             yield from math_lines((value.front, value.chapters))
         case Maths(source):
             yield MathLine(source)
-        case Term(symbol):
-            yield MathLine(symbol)
         case tuple():
             for each in value:
                 yield from math_lines(each)

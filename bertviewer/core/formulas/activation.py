@@ -215,6 +215,7 @@ def _of_class(
 
 def _dropout(view: ModuleView) -> Match:
     chance = view.attribute("p")
+    shown = f"{chance:g}" if isinstance(chance, float | int) else None
     *_, holder, name = ("", *view.node.path.split("."))
     if "embed" in holder or name == "drop":
         choice = "embedding dropout"
@@ -233,10 +234,11 @@ def _dropout(view: ModuleView) -> Match:
             Term(
                 "p",
                 "probability that an element is dropped",
-                f"{chance:g}" if isinstance(chance, float | int) else None,
+                shown,
             ),
             Term("m_i", "1 if the element is kept, 0 if it is dropped"),
         ),
+        values={"chance": "" if not shown else f" with probability {shown}"},
         # The keys for its use that have its value.
         keys=tuple(key for key in view.config_keys(choice) if view.config[key] == chance),
     )
@@ -265,7 +267,7 @@ TORCH_NN = (
         "dropout",
         _of_class("Dropout", _dropout),
         title="Dropout",
-        summary="Randomly sets elements to 0 during training; has no effect in evaluation mode.",
+        summary="Sets each element to 0{chance} during training; has no effect in evaluation mode.",
         notes=(
             "All figures here are for evaluation mode, where dropout is the identity.",
             "PyTorch scales the kept elements by 1 / (1 − p) during training, so that no scaling "

@@ -1,6 +1,6 @@
 """One module with all that its formula depends on: tensors, graph, surroundings, configuration."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -249,16 +249,16 @@ has_contact_head = has_module("contact_head")
 """Whether the model has ESM's head for contacts: a weight for each head of each layer."""
 
 
-def drops_out(view: ModuleView) -> bool:
-    """Return whether a dropout in or below the module is active in training."""
+def dropout_of(view: ModuleView) -> str:
+    """Return the probabilities of dropout in and below the module, "" if nothing is dropped."""
     path = view.node.path
-    return any(_drops(node) for node in view.architecture.modules if path in ancestors(node.path))
+    return _dropout(each for each in view.architecture.modules if path in ancestors(each.path))
 
 
-def drops_probabilities(view: ModuleView) -> bool:
-    """Return whether an attention has a dropout of probabilities in training."""
+def dropout_of_probabilities(view: ModuleView) -> str:
+    """Return the probability with which an attention drops probabilities in training, or ""."""
     children = [child for name, child in view.children.items() if name in ATTENTION_DROPOUTS]
-    return any(_drops(node) for node in (view.node, *children))
+    return _dropout((view.node, *children))
 
 
 def rotates(view: ModuleView) -> bool:
@@ -312,9 +312,12 @@ def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
     )
 
 
-def _drops(node: ModuleNode) -> bool:
-    """Return whether a module has an attribute with a dropout probability above 0."""
-    names = [name for name in node.attributes if "drop" in name]
-    names += ["p"] if DROPOUT in node.class_name else []
-    chances = [node.attributes.get(name) for name in names]
-    return any(isinstance(p, int | float) and p is not True and p > 0 for p in chances)
+def _dropout(nodes: Iterable[ModuleNode]) -> str:
+    """Return the probabilities of dropout above 0 in the attributes of modules, or ""."""
+    found: set[float] = set()
+    for node in nodes:
+        names = [name for name in node.attributes if "drop" in name]
+        names += ["p"] if DROPOUT in node.class_name else []
+        chances = [node.attributes.get(name) for name in names]
+        found.update(p for p in chances if isinstance(p, int | float) and p is not True and p > 0)
+    return " or ".join(f"{p:g}" for p in sorted(found))

@@ -6,7 +6,6 @@ from html import escape
 from typing_extensions import override
 
 from bertviewer.charts.theme import DARK, FONTS, LIGHT, MONO_FONTS, Theme
-from bertviewer.core.formulas.formula import Term
 from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
 from bertviewer.core.util.text import isolated
@@ -286,19 +285,12 @@ class HtmlWriter(Writer):
         if block.name:
             yield f'<span class="tag">({self.numbers[block.name].number})</span>'
         yield "</div>"
-        if block.terms:
-            yield '<dl class="legend">'
-            yield from map(self._term, block.terms)
-            yield "</dl>"
+        if block.where:
+            yield f'<p class="where">{self.text(block.where)}</p>'
         yield from (f'<p class="note">{self.cited(note)}</p>' for note in block.notes)
         if block.source:
             yield f'<p class="source">Source: {self.cited(block.source)}</p>'
         yield "</div>"
-
-    def _term(self, term: Term) -> str:
-        value = "" if term.value is None else f'<dd class="value">{self.letters(term.value)}</dd>'
-        meaning = f"<dd>{self.letters(term.meaning)}</dd>"
-        return f"<div><dt>{self.mathml(term.symbol)}</dt>{meaning}{value}</div>"
 
     @override
     def sum(self, block: blocks.Sum, level: int) -> Iterator[str]:

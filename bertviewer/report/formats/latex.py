@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing_extensions import override
 
 from bertviewer.charts.theme import PAPER, Theme
-from bertviewer.core.formulas.formula import Term
 from bertviewer.core.util.files import resources_folder
 from bertviewer.core.util.numbers import day_text
 from bertviewer.core.util.text import isolated
@@ -283,18 +282,12 @@ class LatexWriter(Writer):
         for place, source in enumerate(block.maths, 1):
             label = anchor(block.name) if place == len(block.maths) else ""
             yield rf"\formula[{label}]{{{self._latex(source, is_block=True)}}}"
-        if block.terms:
-            yield r"\begin{legend}"
-            yield from map(self._term, block.terms)
-            yield r"\end{legend}"
+        if block.where:
+            yield rf"\formulanote{{{self.text(block.where)}}}"
         yield r"\end{formulablock}"
         yield from (rf"\formulanote{{{self.cited(note)}}}" for note in block.notes)
         if block.source:
             yield rf"\formulanote{{\muted{{Source: {self.cited(block.source)}}}}}"
-
-    def _term(self, term: Term) -> str:
-        meaning, value = self.letters(term.meaning), self.letters(term.value or "")
-        return rf"{self.maths(term.symbol)} & {meaning} & {value} \\"
 
     @override
     def sum(self, block: blocks.Sum, level: int) -> Iterator[str]:

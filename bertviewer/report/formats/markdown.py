@@ -25,7 +25,6 @@ _LEVEL = "\N{NO-BREAK SPACE}" * 2
 _MAX_PADDED = 48
 _BAR_LENGTH = 20
 _ALIGNMENT = {"left": ("", ""), "center": (":", ":"), "right": ("", ":"), "decimal": ("", ":")}
-_LEGEND = (Column("Symbol"), Column("Meaning"), Column("Value"))
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 _BACKQUOTES = re.compile("`+")
 # At the start of a line they would begin a list, a heading or a rule.
@@ -153,12 +152,8 @@ class MarkdownWriter(Writer):
             is_tagged = block.name and place == len(block.maths)
             tag = rf" \tag{{{self.numbers[block.name].number}}}" if is_tagged else ""
             yield f"$$\n{latex_maths(self.mathml(source, is_block=True))}{tag}\n$$"
-        if block.terms:
-            rows = [
-                (self.maths(term.symbol), self.words(term.meaning), self.words(term.value or ""))
-                for term in block.terms
-            ]
-            yield "\n".join(_table_lines([column.title for column in _LEGEND], rows, _LEGEND))
+        if block.where:
+            yield self._lines(block.where)
         yield from (_started(self.cited(note)) for note in block.notes)
         if block.source:
             yield f"Source: {self.cited(block.source)}"

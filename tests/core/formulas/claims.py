@@ -159,12 +159,13 @@ def moved_from(case: Case, node: ModuleNode, position: int) -> set[int]:
     return case.moved(node.path, position, side=side)
 
 
-def drops(module: nn.Module, *, deep: bool = True) -> bool:
-    """Return whether a module, or one below it, has dropout."""
+def drop_rates(module: nn.Module, *, deep: bool = True) -> str:
+    """Return the probabilities of dropout in a module and below it, as notes list them."""
     parts = list(module.modules()) if deep else [module, *module.children()]
     rates = [value for part in parts for name, value in vars(part).items() if "drop" in name]
     rates += [part.p for part in parts if isinstance(part, nn.Dropout)]
-    return any(isinstance(rate, float) and rate > 0 for rate in rates)
+    above = {rate for rate in rates if isinstance(rate, float) and rate > 0}
+    return " or ".join(f"{rate:g}" for rate in sorted(above))
 
 
 def is_normal(rows: Tensor) -> bool:

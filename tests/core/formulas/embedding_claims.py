@@ -6,7 +6,7 @@ import math
 import torch
 from torch import nn
 
-from tests.core.formulas.claims import Note, claim, claims, drops, is_refused
+from tests.core.formulas.claims import Note, claim, claims, drop_rates, is_refused
 from tests.core.formulas.note_cases import TOKENS
 
 
@@ -81,15 +81,17 @@ def _(it: Note) -> bool:
     return not is_refused(it.case, longest) and is_refused(it.case, longest + 1)
 
 
-claim(
-    lambda it: drops(it.module, deep=False),
-    r"Dropout follows the layer norm during training; .*",
-    r"During training, dropout zeroes some entries of P; .*",
+@claims(
+    r"Dropout \(p = (.*)\) follows the layer norm during training; .*",
+    r"During training, dropout sets each entry of P to 0 with probability (.*); .*",
 )
-claim(
-    lambda it: drops(it.module),
-    r"Dropout is active only during training; in evaluation mode .* and is omitted here",
-)
+def _(it: Note) -> bool:
+    return drop_rates(it.module, deep=False) == it.groups[0]
+
+
+@claims(r"Dropout \(p = (.*)\) is active only during training; .* and is omitted here")
+def _(it: Note) -> bool:
+    return drop_rates(it.module) == it.groups[0]
 
 
 @claims(r"padding_idx is (\d+): row \d+ is not updated during training\. .*")

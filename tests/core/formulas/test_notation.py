@@ -35,7 +35,7 @@ MEANINGS = {
     "bold(Theta)": r"sines and cosines",
     "bold(U)": r"gate G and gated",
     "bold(V)": r"the \d+ columns|output of",
-    "bold(W)": r"weight|(embedding |position )?table|one row per|fixed|kernel|learnt|matrix|parameter",
+    "bold(W)": r"weight|(embedding |position )?table|one row per|fixed|kernel|learnt|matrix|param",
     "bold(X)": r"input|hidden state|the encoder’s output|last hidden|residual|embedded|output of|"
     r"the (first|second) input|quotient",
     "bold(Y)": r"",

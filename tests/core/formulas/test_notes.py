@@ -33,8 +33,8 @@ T5_ATTENTION = "encoder.block.0.layer.0.SelfAttention"
         (
             case("llama"),
             "layers.0.self_attn",
-            "During training, dropout zeroes some entries of P; in evaluation mode it has no "
-            "effect.",
+            "During training, dropout sets each entry of P to 0 with probability 0.1; in "
+            "evaluation mode it has no effect.",
         ),
     ],
     ids=str,

@@ -3,7 +3,6 @@
 from datetime import date
 from functools import cache
 
-from bertviewer.core.formulas.formula import Term
 from bertviewer.report.blocks import (
     Answer,
     Bar,
@@ -68,10 +67,10 @@ ATTENTION = FormulaBlock(
         "Z = limits(W_O)_(768 times 768) x + b_O, quad x in RR^(S times D)",
         "mu = 1 / D sum_(i=1)^D x_i \\ sigma^2 = 1 / D sum_(i=1)^D (x_i - mu)^2",
     ),
-    terms=(
-        Term("Q_h", "queries of one head", "S × 64"),
-        Term("d_k", "width of a head", "64"),
-        Term("M", "the mask: 0, or a very small number"),
+    where=(
+        *(Maths("bold(Q)_h"), " ", Letters("queries of one head, S × 64"), "; "),
+        *(Maths("d_k"), " width of a head, 64; "),
+        *(Maths("M"), " the mask: 0, or −∞. Parts: ", Code("query"), " (", See("attention"), ")."),
     ),
     notes=("Without the root, the scores grow with the width of a head.",),
     source="Vaswani et al. 2017, section 3.2.1",

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.notation import styled
 from bertviewer.report.formats.maths import latex_maths
 from bertviewer.report.mathml import MathLine, mathml_of
 from bertviewer.report.spoken import spoken
@@ -96,8 +97,10 @@ def test_formulas_of_all_families_are_balanced_latex() -> None:
             formula = formula_of(node, architecture)
             if formula is None:  # it is never called
                 continue
-            lines |= dict.fromkeys(MathLine(maths, is_block=True) for maths in formula.maths)
-            lines |= dict.fromkeys(MathLine(term.symbol) for term in formula.terms)
+            lines |= dict.fromkeys(
+                MathLine(styled(maths), is_block=True) for maths in formula.maths
+            )
+            lines |= dict.fromkeys(MathLine(styled(term.symbol)) for term in formula.terms)
             lines |= dict.fromkeys([MathLine(maths_of(node, architecture) or "", is_block=True)])
     assert len(lines) > 500
     for line, element in mathml_of(lines).items():

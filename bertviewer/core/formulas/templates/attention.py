@@ -15,7 +15,7 @@ from bertviewer.core.formulas.formula import (
     number_maths,
     sized,
 )
-from bertviewer.core.formulas.module_view import ModuleView, drops_probabilities, has_positions
+from bertviewer.core.formulas.module_view import ModuleView, dropout_of_probabilities, has_positions
 from bertviewer.core.formulas.norm import Norm
 from bertviewer.core.formulas.steps.attention import ROOT, Change, learned_query, score_maths
 from bertviewer.core.formulas.steps.expression import PRODUCT, Expression
@@ -184,7 +184,7 @@ def _attention(view: ModuleView) -> Match | None:
         _terms(heads, variant, lines, values),
         {
             "sources": listed,
-            "drops": drops_probabilities(view),
+            "dropout": dropout_of_probabilities(view),
             "has_positions": has_positions(view),
             **values,
         },
@@ -268,7 +268,7 @@ def _by_steps(view: ModuleView) -> Match | None:
         "in_heads": heads,
         "is_causal": own[0].node.details.get("causal") and not is_cross,
         "traced": steps.notes[0],
-        "drops": drops_probabilities(view),
+        "dropout": dropout_of_probabilities(view),
         **landmarks_of(view),
     }
     return Match(steps.maths, steps.terms, values)

@@ -20,8 +20,8 @@ CAUSAL = (
     "model can be trained to predict the next token."
 )
 DROPOUT = (
-    "{drops?} During training, dropout zeroes some entries of P; in evaluation mode it has no "
-    "effect."
+    "During training, dropout sets each entry of P to 0 with probability {dropout}; in evaluation "
+    "mode it has no effect."
 )
 LANDMARKS = (
     "{is_full?} This configuration has as many landmarks as positions in a sequence ({landmarks}), "
@@ -174,7 +174,7 @@ PROBABILITIES = (
         "kernel of head h of a convolution over positions (ast is the convolution)",
         "[{kernel}]",
     ),
-    Term("Z_h", "scores of head h, with elements z_h,ij"),
+    Term("Z_h", "matrix of the scores z of head h"),
     Term("z_h", "learnt score of head h that belongs to no position", "[{count}]"),
     Term(
         "M",

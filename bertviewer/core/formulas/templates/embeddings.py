@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.formula import listing
-from bertviewer.core.formulas.module_view import ModuleView, drops_out, rotates
+from bertviewer.core.formulas.module_view import ModuleView, dropout_of, rotates
 from bertviewer.core.formulas.norm import NORMS, Norm, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import OperandKey
 from bertviewer.core.formulas.steps.lines import write
@@ -97,7 +97,7 @@ def _embeddings(view: ModuleView) -> Match | None:
         "position_note": counted,
         "masks": masked and others[-1].operation == "mul",
         "norm": norm and norm.name,
-        "drops": drops_out(view),
+        "dropout": dropout_of(view),
     }
     chosen = [*(["positions"] if positions else []), *(["token types"] if segments else [])]
     meanings = {"Y": "output, one row per position"}
@@ -146,7 +146,8 @@ EMBEDDINGS = Template(
         "chosen and 80% of those masked, which made the sums smaller; the factor compensates for "
         "this.",
         "{masks?} Padding tokens give rows of zeros.",
-        "{drops?} Dropout follows the {norm} during training; in evaluation mode it has no effect.",
+        "Dropout (p = {dropout}) follows the {norm} during training; in evaluation mode it has no "
+        "effect.",
     ),
     keys=(
         *("vocabulary", "embedding width", "width", "padding", "embedding scale", "epsilon"),

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.formulas.activation import activation_term
 from bertviewer.core.formulas.formula import GELU_TANH
-from bertviewer.core.formulas.module_view import ModuleView, drops_out
+from bertviewer.core.formulas.module_view import ModuleView, dropout_of
 from bertviewer.core.formulas.steps.graph_analysis import (
     GATED_NETWORK,
     NETWORKS,
@@ -23,8 +23,8 @@ from bertviewer.core.schema.flow import Operand
 HALF = "feed-forward, first half"
 ROW_WISE = "Each position is processed independently; only attention mixes positions."
 DROPOUT = (
-    "{drops?} Dropout is active only during training; in evaluation mode it has no effect and is "
-    "omitted here."
+    "Dropout (p = {dropout}) is active only during training; in evaluation mode it has no effect "
+    "and is omitted here."
 )
 _USUAL_RATIO = 4
 """The inner size of most plain networks as a multiple of the width (Vaswani et al. 2017, 3.3)."""
@@ -99,7 +99,7 @@ def _network(view: ModuleView) -> Match | None:
         "narrow": kind == GATED_NETWORK and inner < _USUAL_RATIO * first.inputs,
         "stacked": holds.format(*halves) if halves and "::" not in str(halves) else "",
         "half": is_half,
-        "drops": drops_out(view),
+        "dropout": dropout_of(view),
     }
     naming = Naming(("H" if is_half else "Y",), symbols, meanings=_MEANINGS, layers=uses)
     return replace(

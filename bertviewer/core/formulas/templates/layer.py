@@ -4,7 +4,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bertviewer.core.formulas.formula import quoted
-from bertviewer.core.formulas.module_view import ModuleView, drops_out, has_module, rotates
+from bertviewer.core.formulas.module_view import ModuleView, dropout_of, has_module, rotates
 from bertviewer.core.formulas.norm import Norm, is_norm
 from bertviewer.core.formulas.steps.graph_analysis import uses_of
 from bertviewer.core.formulas.steps.lines import write
@@ -70,7 +70,7 @@ class _Text(Struct, frozen=True):
         """Write a child as a call; return false for steps of other modules."""
         child = view.children.get(child_of(view, step))
         if child is not None:
-            about = f"the child “{child.name}” ({child.class_name}), explained on its own page"
+            about = f"the child “{child.name}” ({child.class_name}), which has its own formula"
             self.call(step, quoted(child.name), about, reads)
             self.words.append(f"“{child.name}”")
         return child is not None
@@ -250,7 +250,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
         "is_layer": not case,
         "is_optional": kind == "Decoder layer"
         and view.node.class_module.startswith("transformers."),
-        "drops": drops_out(view),
+        "dropout": dropout_of(view),
         "unused": ", ".join(f"“{name}”" for name in uncalled(view)),
         "source": "".join(text for text, holds in sources.items() if holds),
         **_surroundings(view, path.branches[0], case),

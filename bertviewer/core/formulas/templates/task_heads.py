@@ -80,7 +80,7 @@ def _contacts(view: ModuleView) -> Match | None:
         terms=(
             Term("P_h", "attention of head h, without the first and last tokens"),
             Term("h", "index of the head, counted over all layers", f"{count} heads"),
-            Term("C_h", "symmetrised attention, with elements c_h,ij"),
+            Term("C_h", "symmetrised attention of head h, the matrix of the elements c"),
             Term(
                 "bold(f)_(i j)",
                 "features of the pair i, j, one per head: its attention after average product "
