@@ -5,10 +5,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.notation import styled
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.schema.costs import Costs
 from bertviewer.core.sources.parsing import parse_source
-from bertviewer.report.blocks import FormulaBlock, Paragraph, Sum, Table
+from bertviewer.report.blocks import FormulaBlock, Maths, Paragraph, Sum, Table
 from bertviewer.report.chapters.costs import costs
 from bertviewer.report.chapters.formulas import formulas
 from bertviewer.report.chapters.lists import configuration, modules, tensors
@@ -177,10 +179,23 @@ def test_each_class_has_one_formula_and_each_note_is_printed_once(demo: Subject)
     assert len(classes) == len(set(classes))
     assert not {"Dropout", "ModuleList"} & set(classes)
     assert all(block.maths and block.source for block in blocks)
-    notes = [note for block in blocks for note in block.notes]
-    assert len(notes) == len(set(notes))
+    notes = " ".join(note for block in blocks for note in block.notes)
+    found = [formula_of(node, demo.architecture) for node in demo.architecture.modules]
+    formulas_found = [formula for formula in found if formula is not None]
+    assert all(notes.count(note) < 2 for formula in formulas_found for note in formula.notes)
+    # A symbol is explained at its formula, or once for several.
+    symbols = {styled(term.symbol) for formula in formulas_found for term in formula.terms}
+    texts = [block.where for block in blocks] + [p.text for p in each(section, Paragraph)]
+    explained = {span.source for text in texts for span in text if isinstance(span, Maths)}
+    assert {each for each in symbols if not each.startswith(("p", "m_i", 'op("f")'))} == explained
+    assert words(blocks[0].where).endswith(
+        "Parts: embeddings (equation:embeddings), encoder (equation:encoder), "
+        "pooler (equation:pooler)."
+    )
     # Modules of one class that compute different things share a table.
-    uses = dict(row for found in each(section, Table) for row in rows(found))
+    letters, *others = each(section, Table)
+    assert rows(letters)[1] == ["Hidden size", "D", "384", "H", 'd_"model"']
+    uses = dict(row for found in others for row in rows(found))
     assert uses["encoder.layer.0.attention.self.query"].startswith("Computes the queries")
     assert uses["encoder.layer.0.intermediate.dense"].startswith("Expands each position’s vector")
 
