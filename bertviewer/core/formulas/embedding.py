@@ -196,8 +196,8 @@ EMBEDDING = Template(
     title="{title}",
     summary="{summary}",
     notes=(
-        "{not usable?} A lookup, not a product: it selects row t of the table. This is equivalent "
-        "to multiplying a one-hot vector by the table, without computing the zeros.",
+        "{not usable?} The lookup selects one row of the table. The result equals the product of a "
+        "one-hot vector and the table, without the multiplications by 0.",
         "The table is tied: it is the same tensor as {tied to} and is counted there.",
         "{is one?} The factor is 1 in this configuration: this is a plain lookup.",
         "Every vector is multiplied by {scaled}",

@@ -138,8 +138,9 @@ NORM = (
             "parameters, regardless of the sequence length. An input of [1, 512, {width}] has 512 "
             "means and 512 variances, and feature i of every position is multiplied by element i "
             "of {applied}.",
-            "Mean and variance are computed per position, over its features only; unlike batch "
-            "normalisation, no other position or sequence is involved.",
+            "Mean and variance are computed per position, over its features only. Batch "
+            "normalisation instead uses the mean and variance of each feature over a batch; here, no "
+            "other position or sequence is involved.",
             "PyTorch divides by √(variance + ε). Hand-written versions often divide by (standard "
             "deviation + ε) instead. Inside the root, ε also keeps the gradient finite: the slope "
             "of a square root grows without bound as its argument approaches 0.",
@@ -165,7 +166,7 @@ NORM = (
             "It is layer normalisation without its two shifts: no mean is subtracted, and no β is "
             "added. Before γ, a vector keeps its direction and gets a length of about √{length}.",
             "{not width?} It is layer normalisation without the mean, the scale and the shift.",
-            "The mean square is computed per position, over its features only; unlike batch "
+            "The mean square is computed per position, over its features only; unlike in batch "
             "normalisation, no other position or sequence is involved.",
             "All positions share the same {count} learnt parameters: feature i of every position "
             "is scaled with element i of γ. Layer normalisation would have {double}.",

@@ -44,12 +44,15 @@ _INTRO = (
     "Bold capitals are matrices, bold lowercase letters vectors, italic letters numbers and "
     "indices, and upright names functions. Sizes may be given below a symbol."
 )
-_LINEAR = " A weight W and a bias b with the same index belong to one linear layer, as in "
+_LINEAR: Text = (
+    *(" A weight ", Maths("bold(W)"), " and a bias ", Maths("bold(b)")),
+    " with the same index belong to one linear layer, as in ",
+)
 _ANSWERED = {
     "Why divide by √": "Why divide by √",
     "Residual connection: ": "Why is the input added back",
     "Each of the ": "What does γ scale",
-    "Purpose: ": "What is the pooler for",
+    "Next-sentence prediction and ": "What is the pooler for",
 }
 """Starts of notes by those of the common questions whose answers say the same."""
 
@@ -149,7 +152,7 @@ def _notation(
 ) -> Iterator[Block]:
     """Yield the conventions of formulas, common symbols, and the letters of two papers."""
     linear = next((group for group in shown if group.node.role == "linear"), None)
-    yield Paragraph((_INTRO, *((_LINEAR, See(linear.name), ".") if linear else ())))
+    yield Paragraph((_INTRO, *((*_LINEAR, See(linear.name), ".") if linear else ())))
     if common:
         yield Paragraph(("Symbols that several formulas share: ", *_where(common.values())))
     values = {symbol.name: str(symbol.value) for symbol in architecture.symbols}

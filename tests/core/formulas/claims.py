@@ -21,8 +21,8 @@ LAST = TOKENS - 1
 _CLAIMS: list[tuple[re.Pattern[str], Check]] = []
 _TEXTS = (
     r"“\w+” holds the stack of layers",
-    r"A lookup, not a product: it selects row t of the table\. .* without computing the zeros",
-    r"Mean and variance are computed per position, over its features only; .* is involved",
+    r"The lookup selects one row of the table\. .* without the multiplications by 0",
+    r"Mean and variance are computed per position, over its features only\. .* is involved",
     r"PyTorch divides by √\(variance \+ ε\)\. .* as its argument approaches 0",
     r"All figures here are for evaluation mode, where dropout is the identity",
     r"PyTorch scales the kept elements by 1 / \(1 − p\) during training, .* afterwards",
@@ -39,7 +39,7 @@ _TEXTS = (
     r"Near 0 it changes little; .* the gradient is small",
     r"Its slope is 1 above 0 and 0 below",
     r"Also known as Swish",
-    r"Purpose: next-sentence prediction and .*, regardless of the sequence length",
+    r"Next-sentence prediction and .*, regardless of the sequence length",
     r"BERT’s pooler was trained on next-sentence prediction; .* not its objective",
     r"The paper does not mention this step; it comes from the code published with the paper",
     r"Scores \(logits\) are not yet probabilities: softmax over the vocabulary converts them",

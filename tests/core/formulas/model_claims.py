@@ -6,7 +6,9 @@ from torch import nn
 from tests.core.formulas.claims import LAST, Note, claim, claims
 
 
-@claims(r"There are (\d+) hidden states: state 0 is the input, state (\d+) .* last layer; (.*)")
+@claims(
+    r"There are (\d+) hidden states: .*\[(\d+)\] the output of (?:layer 0|the last layer); (.*)"
+)
 def _(it: Note) -> bool:
     name = "layer" if hasattr(it.module, "layer") else "layers"
     last = len(getattr(it.module, name)) - 1
@@ -15,7 +17,7 @@ def _(it: Note) -> bool:
     outputs = (Note(it.case, node, ()).output, it.output)  # of the last layer, and of the stack
     equal = [torch.equal(states[-1], one.reshape(states[-1].shape)) for one in outputs]
     described = {
-        "nothing follows it": [True, True],
+        "no norm follows it": [True, True],
         "the final layer norm is included": [False, True],
         f"the final layer norm, after layer {last}, is not included": [True, False],
     }

@@ -174,7 +174,7 @@ PROBABILITIES = (
         "kernel of head h of a convolution over positions (ast is the convolution)",
         "[{kernel}]",
     ),
-    Term("Z_h", "matrix of the scores z of head h"),
+    Term("Z_h", "scores of head h, a matrix with elements z"),
     Term("z_h", "learnt score of head h that belongs to no position", "[{count}]"),
     Term(
         "M",

@@ -132,7 +132,7 @@ def _visible(heads: Heads, window: int | None) -> Values:
         "chosen by the caller": by_caller and is_cross,
         "chosen by the caller; in a decoder, later positions": by_caller,
         "padding and, in a decoder, all later positions": is_causal is None,
-        "those that must not be seen": not heads.is_text,
+        "those to be ignored": not heads.is_text,
         "padding and all later positions": is_causal,
         "padding": True,
     }

@@ -168,7 +168,7 @@ _MEANINGS = {
     "b": "bias of the convolution",
     "E": "patch embeddings, one row for each patch",
     "Y": "output",
-    **dict.fromkeys(_LEARNT, "learnt vector that is put before the patches"),
+    **dict.fromkeys(_LEARNT, "learnt vector placed before the patches"),
 }
 
 

@@ -72,7 +72,7 @@ def _network(view: ModuleView) -> Match | None:
     first = None if act is None else view.affine_of(steps[0])
     if first is None or act is None:
         return None
-    uses = uses_of(steps, PLAIN_NETWORK if is_half else kind)
+    uses = uses_of(steps, PLAIN_NETWORK if is_half else kind, "the feed-forward network’s")
     product, halves = split_gate(steps)
     if kind == GATED_NETWORK and len(uses) == 2 and not halves:
         return None
@@ -202,8 +202,8 @@ EXPERTS = Template(
             notes=(
                 _ROUTER,
                 _SIZE,
-                "{shared?} What all positions need is left to the shared expert, so that the "
-                "routed experts can specialise (Dai et al. 2024, section 3.2).",
+                "{shared?} The shared expert learns what all positions need, so that the routed "
+                "experts can specialise (Dai et al. 2024, section 3.2).",
                 _LOAD,
                 "{steps}",
             ),

@@ -34,7 +34,10 @@ _HEADS = "outputs of the heads, side by side"
 _INPUTS = {
     "sum": ('Y_"sub"', "output of the sub-layer", "sub-layer", "", ""),
     "output": ("O", _HEADS, "attention", "output projection", "O"),
-    "second half": ("H", "output of the first half", "first half", "second linear layer", "2"),
+    "second half": (
+        *("H", "inner features: the output of the first half", "first half"),
+        *("feed-forward network’s second linear layer", "2"),
+    ),
 }
 """By case: symbol and meaning of an added input, whose input X is, its projection and index."""
 

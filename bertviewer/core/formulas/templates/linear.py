@@ -152,7 +152,7 @@ def _purpose(view: ModuleView, layer: Affine) -> str:
         return "Computes one number from each vector, a weighted sum."
     is_wider, is_same = layer.outputs > layer.inputs, layer.outputs == layer.inputs
     size = "new" if is_same else "larger" if is_wider else "smaller"
-    return f"Maps each vector to a {size} one, made of weighted sums."
+    return f"Maps each vector to a {size} one, whose entries are weighted sums."
 
 
 def _in_group(place: Place, group: Step) -> str:
@@ -285,8 +285,8 @@ LINEAR = Template(
         "of W produces output feature j.",
         "{not transposed?} Conv1D stores the weight as [in, out], unlike torch.nn.Linear, so "
         "nothing is transposed: column j of W produces output feature j.",
-        "{per position?} x is the vector of one position: the same weights are applied to every "
-        "position independently.",
+        "{per position?} x is the vector of one position; the same weights are applied to every "
+        "position.",
         "{not bias?} This layer has no bias.",
     ),
     source="{source}",

@@ -162,8 +162,8 @@ MIXING = (
         "recurrence",
         partial(_recurrence, _SSM),
         title="Selective state-space mixer",
-        summary="Mixes positions with a recurrence whose state decays and is written to as the "
-        "input decides; a gate scales the result.",
+        summary="Mixes positions with a recurrence: the input determines how fast the state decays "
+        "and what is written to it; a gate scales the result.",
         notes=(
             "The input is projected to two parts: one goes through a short convolution and the "
             "recurrence, the other, after SiLU, gates the result.",
@@ -187,7 +187,7 @@ MIXING = (
         "weights decay with the distance, and the sum is carried along as a state.",
         notes=(
             "Each position’s weight is e to the power of its key, minus a learnt decay for each "
-            "position in between; every feature has a decay of its own. The current position has a "
+            "position in between; each feature has its own decay. The current position has a "
             "separate bonus.",
             "Numerator and denominator are both carried along. The largest exponent so far is "
             "subtracted from all exponents, so that no power overflows; this does not change the "
@@ -201,8 +201,8 @@ MIXING = (
         "recurrence",
         partial(_recurrence, (set(),)),
         title="Recurrence over positions",
-        summary="Processes positions one after another; each step reads the state that the one "
-        "before left.",
+        summary="Processes positions one after another; each step reads the state left by the "
+        "previous step.",
         notes=(_COST, "{steps}"),
         source="the code of the module",
     ),

@@ -330,7 +330,7 @@ def _pair(view: ModuleView, calls: ModuleGraph, stacks: tuple[Step, ...]) -> Mat
 
 _NOTES = (
     "“{stack}” holds the stack of layers.",
-    "All is computed by the child “{child}”, embeddings included.",
+    "The child “{child}” computes everything, including the embeddings.",
     "{alone?} It is the encoder of an encoder-decoder; this model has no decoder.",
     "{position_note}",
     "{rotated}",

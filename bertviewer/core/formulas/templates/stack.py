@@ -118,7 +118,7 @@ _POSITION_INPUTS = {
         "distances between positions, with which its attention compares the tokens."
     ),
     "other": PositionInput(
-        "Positions enter here: what is computed from them is given to every layer."
+        "Positions enter here: every layer receives what is computed from them."
     ),
     "": PositionInput(),
 }
@@ -257,8 +257,10 @@ def _stack(view: ModuleView) -> Match | None:
         "paper": positions.paper,
         "turned": _channels_first_width(calls.inputs[0].shape, run.node.shape),
         "states": count + 1,
+        "end": count if count > 1 else None,
+        "single": count == 1,
         "count": count,
-        "last": f"the final {norm.name}{place}" if norm else "nothing follows it",
+        "last": f"the final {norm.name}{place}" if norm else "no norm follows it",
         "shapes": " → ".join(str(list(each.node.shape[1:])) for each in run.parts),
     }
     match = replace(write(calls, view, naming), values=values, case=kind)
@@ -300,8 +302,10 @@ STACK = Template(
         "{given}",
         "Convolutions need the features before the positions: the input and output of each layer "
         "have shape [{turned}, S], those of the stack [S, {turned}].",
-        "There are {states} hidden states: state 0 is the input, state {count} the output "
-        "of the last layer; {last}.",
+        "There are {states} hidden states: hidden_states[0] is the input, hidden_states[1] the "
+        "output of layer 0, hidden_states[{end}] the output of the last layer; {last}.",
+        "{single?} There are 2 hidden states: hidden_states[0] is the input, hidden_states[1] the "
+        "output of layer 0; {last}.",
         "All hidden states have the same shape, so each layer refines the same vectors.",
     ),
     keys=("layers",),

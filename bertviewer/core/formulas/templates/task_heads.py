@@ -107,8 +107,8 @@ HEADS = (
                     "sequence.",
                     "{causal?} Only the first token is read. In a decoder it attends to no other "
                     "token, so its vector represents that token alone.",
-                    "{text?} Purpose: next-sentence prediction and sequence-level classifiers need "
-                    "one vector of fixed size, regardless of the sequence length.",
+                    "{text?} Next-sentence prediction and sequence-level classifiers need one "
+                    "vector of fixed size, regardless of the sequence length.",
                     "{text?} BERT’s pooler was trained on next-sentence prediction; it is not a "
                     "mean of the token vectors, and semantic similarity was not its objective.",
                     "{data?} Classifiers need one vector of fixed size, however large the input "
