@@ -273,7 +273,6 @@ TORCH_NN = (
             "PyTorch scales the kept elements by 1 / (1 − p) during training, so that no scaling "
             "is needed afterwards.",
             NO_PARAMETERS,
-            SIGMOID,
         ),
         source="Srivastava et al. 2014, section 4",
     ),

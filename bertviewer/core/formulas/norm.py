@@ -139,8 +139,8 @@ NORM = (
             "means and 512 variances, and feature i of every position is multiplied by element i "
             "of {applied}.",
             "Mean and variance are computed per position, over its features only. Batch "
-            "normalisation instead uses the mean and variance of each feature over a batch; here, no "
-            "other position or sequence is involved.",
+            "normalisation instead uses the mean and variance of each feature over a batch; here, "
+            "no other position or sequence is involved.",
             "PyTorch divides by √(variance + ε). Hand-written versions often divide by (standard "
             "deviation + ε) instead. Inside the root, ε also keeps the gradient finite: the slope "
             "of a square root grows without bound as its argument approaches 0.",
