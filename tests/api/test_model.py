@@ -35,7 +35,7 @@ def test_formulas(model: bertviewer.Model) -> None:
     assert str(formula) == "D² + D\n= 32² + 32\n= 1,056"
     assert repr(formula).startswith("<bertviewer.Formula of 'encoder.layer.1")
     assert formula.maths
-    assert "W^{\\top}" in formula.latex[0]
+    assert "\\boldsymbol{W}^{\\top}" in formula.latex[0]
     assert "<math" in formula._repr_html_()
     for node in model.architecture.modules:
         assert model.formula(node.path).result == node.parameters

@@ -42,7 +42,8 @@ _INTRO = (
     "Each kind of module has one formula, for evaluation mode and with the sizes of its first "
     "module. The batch dimension is omitted: the sequences of a batch do not affect each other. "
     "Bold capitals are matrices, bold lowercase letters vectors, italic letters numbers and "
-    "indices, and upright names functions. Sizes may be given below a symbol."
+    "indices, and upright names functions; a lowercase letter with indices such as i and j is an "
+    "element of the matrix or vector of that letter. Sizes may be given below a symbol."
 )
 _LINEAR: Text = (
     *(" A weight ", Maths("bold(W)"), " and a bias ", Maths("bold(b)")),

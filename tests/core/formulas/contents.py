@@ -94,9 +94,10 @@ def pairs_in(architecture: Architecture) -> list[Pair]:
 def contents_of_formula(formula: Formula) -> Contents:
     sizes = {"W": 0, "b": 0}
     for term in formula.terms:
-        letter = term.symbol[:1]
+        letter = "W" if term.symbol.startswith("w_(") else term.symbol[:1]
         found = _SHAPE.fullmatch(term.value or "")
-        if letter in sizes and found and "rel" not in term.symbol and "(" not in term.symbol[:2]:
+        is_learnt = not term.symbol.startswith('W_"rel') and "fixed" not in term.meaning
+        if letter in sizes and found and is_learnt and "(" not in term.symbol[:2]:
             sizes[letter] += prod(int(size) for size in found[1].split(", "))
     return Contents(sizes["W"], sizes["b"], Counter(_norms_in(" ".join(formula.maths))))
 

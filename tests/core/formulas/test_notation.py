@@ -60,6 +60,7 @@ MEANINGS = {
     "bold(z)": r"logits|one logit|two logits|row of Z",
     # Numbers
     "alpha": r"constant factor",
+    "b": r"bias",
     "d": r"(head size|size of a query)",
     "epsilon": r"small constant",
     "eta": r"slope",
@@ -76,6 +77,7 @@ MEANINGS = {
     "sigma": r"population variance",
     "t": r"index at position",
     "theta": r"rotation angle",
+    "w": r"weight|kernel",
     "x": r"score",
     "y": r"correct class",
     "z": r"score|learnt score",

@@ -134,7 +134,7 @@ def _blocks(view: ModuleView) -> Variant | None:
             f"{_BLOCK}(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
         ),
         terms=(
-            Term("N", "number of times that position i attends to position j"),
+            Term("N", "number of times that position i attends to position j, with elements n"),
             Term(_BLOCK, f"block of a position; the block size is {size}"),
             Term("n", "number of blocks; the last one is filled up with padding"),
         ),
@@ -157,7 +157,7 @@ def _windows(view: ModuleView) -> Variant:
     return Variant(
         last=(f'n_(i j) = [abs(i - j) <= {side} "or" j in cal(G)], quad i in.not cal(G)',),
         terms=(
-            Term("N", "1 where position i attends to position j, 0 elsewhere"),
+            Term("N", "1 where position i attends to position j, 0 elsewhere, with elements n"),
             Term("cal(G)", "set of global positions, chosen by the caller (global_attention_mask)"),
         ),
         values={

@@ -90,7 +90,7 @@ def _pointwise(view: ModuleView, layer: Affine, x: Term, domain: str) -> Match:
     each, is_grouped = layer.inputs // groups, groups > 1
     read = f"x_({each} {GROUP}(j) + i)" if is_grouped else "x_i"
     stored = f"weight, stored [out, in per group{', 1' * len(shape[2:])}]"
-    bias = Term("b", "bias, one per output feature", shape_text((layer.outputs,)))
+    bias = Term("b_j", "bias of feature j", shape_text((layer.outputs,)))
     group = Term(GROUP, "group of an output feature", f"{groups} groups")
     return Match(
         maths=(
@@ -99,7 +99,7 @@ def _pointwise(view: ModuleView, layer: Affine, x: Term, domain: str) -> Match:
         ),
         terms=(
             x,
-            Term("W", stored, shape_text(shape)),
+            Term("w_(j, i)", stored, shape_text(shape)),
             *((bias,) if layer.bias else ()),
             *((group,) if is_grouped else ()),
         ),

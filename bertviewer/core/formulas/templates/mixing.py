@@ -59,7 +59,11 @@ def _convolution(view: ModuleView) -> Match | None:
         ),
         terms=(
             Term("x", f"input, one vector for each {axis}; 0 beyond the edges", f"[{inputs}]"),
-            Term("W", f"kernel, stored [out, {read_by_one}, kernel size{each}]", shape_text(shape)),
+            Term(
+                "W" if groups == 1 else f"w{kernel}",
+                f"kernel, stored [out, {read_by_one}, kernel size{each}]",
+                shape_text(shape),
+            ),
             *((Term(bias, "bias, one per output feature", f"[{outputs}]"),) if bias else ()),
             *((Term(GROUP, "group of an output feature", f"{groups} groups"),) if lines else ()),
             Term("y", f"output, one vector for each {axis}", f"[{outputs}]"),

@@ -39,7 +39,7 @@ _CONSTANT = Variant(
 _SLOPES = Variant(
     lines=("b_(h, i j) = eta_h j",),
     terms=(
-        Term("B_h", "bias of head h for the position j of the key (ALiBi)"),
+        Term("B_h", "bias of head h for the position j of the key (ALiBi), with elements b"),
         Term("eta_h", "slope of head h: a fixed number, smaller from head to head"),
     ),
     values={
@@ -100,7 +100,10 @@ def _learnt_bias(heads: Heads, graph: ModuleGraph, operand: Operand) -> Variant 
     return Variant(
         lines=(f'b_(h, i j) = W_"rel" [{function}(j - i), h]',),
         terms=(
-            Term("B_h", f"bias of head h for the {apart} from position i to position j"),
+            Term(
+                "B_h",
+                f"bias of head h for the {apart} from position i to position j, with elements b",
+            ),
             Term('W_"rel"', learnt, f"[{rows}, {heads.count}]"),
             Term(function, which, f"0 to {rows - 1}" if is_known else None),
         ),
@@ -231,7 +234,10 @@ def _transformer_xl(heads: Heads, product: _Product, factor: float) -> Variant:
     return Variant(
         lines=(f'b_(h, i j) = {text}, quad K^"rel" = {projected}',),
         terms=(
-            Term("B_h", "bias of head h for the distance from position j to position i"),
+            Term(
+                "B_h",
+                "bias of head h for the distance from position j to position i, with elements b",
+            ),
             Term("R", "one vector for each distance", f"[{product.rows}, {product.layer.inputs}]"),
             *product.layer.terms("the projection of distances to keys", _INDEX_K),
             Term(_QUERY_ROW, "row of a position in the queries of head h"),
