@@ -18,7 +18,6 @@ from bertviewer.core.analysis.attention_maps import (
     head_measures,
     uniform_attention,
 )
-from bertviewer.core.analysis.inside_layer import InsideLayer
 from bertviewer.core.analysis.layers import layer_series
 from bertviewer.core.analysis.padding import Padding, usual_length
 from bertviewer.core.analysis.predictions import Predictions, predicted_positions, predicts_next
@@ -37,6 +36,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.sources.model_folder import Origin, origin_of
 from bertviewer.core.sources.model_source import ModelSource
+from bertviewer.core.tensors.inside_layer import InsideLayer
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.text import as_sentence

@@ -12,7 +12,6 @@ from bertviewer.core.analysis.attention_maps import (
     HeadMeasures,
     RankedHead,
 )
-from bertviewer.core.analysis.inside_layer import InsideLayer
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.predictions import Predictions
 from bertviewer.core.analysis.sentence_vectors import SentenceComparison
@@ -20,6 +19,7 @@ from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.schema.activation_run import ActivationRun, ModuleActivation, TensorKey
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.statistics.histograms import Histogram
+from bertviewer.core.tensors.inside_layer import InsideLayer
 from bertviewer.core.tensors.reduction import Corner
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress

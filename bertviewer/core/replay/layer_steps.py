@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from bertviewer.core.analysis.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.building.backend import transformers
 from bertviewer.core.graph.patterns.finding import find_patterns
 from bertviewer.core.graph.trace import Ref
@@ -19,6 +18,7 @@ from bertviewer.core.replay.layer_code import MAX_LENGTH, Assignment, Keeper, La
 from bertviewer.core.replay.module_tensors import named_values
 from bertviewer.core.runs.module_replay import replay_call
 from bertviewer.core.schema.activation_run import TensorKey
+from bertviewer.core.tensors.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.tensors.reduction import Corner, corner_of
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress

@@ -8,9 +8,9 @@ import numpy as np
 
 from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.charts.tensor_charts import cell_text
-from bertviewer.core.analysis.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.tensors.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.tensors.reduction import Corner
 from bertviewer.report.blocks import (
     Block,

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertviewer.core.analysis.inside_layer import InsideLayer
 from bertviewer.core.analysis.layers import layer_paths
 from bertviewer.core.building.backend import torch
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -14,6 +13,7 @@ from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.runs.activation_cache import ActivationCache
 from bertviewer.core.runs.running import run_sentence
 from bertviewer.core.schema.activation_run import Sentence
+from bertviewer.core.tensors.inside_layer import InsideLayer
 from bertviewer.core.util.errors import UserError
 from tests.core.checks.small_models import FAMILIES, perturb, small_model
 
