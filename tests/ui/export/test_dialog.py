@@ -219,7 +219,7 @@ def test_controls_are_accessible(report: ReportHarness) -> None:
     kinds = (QAbstractButton, QLineEdit, QComboBox, QListWidget, PagesView)
     shown = [w for w in dialog.findChildren(QWidget) if isinstance(w, kinds)]
     shown = [w for w in shown if w.isVisibleTo(dialog) and w.objectName().startswith("report")]
-    assert len(shown) == 14
+    assert len(shown) == 15
     for widget in shown:
         words = widget.text() if isinstance(widget, QAbstractButton) else ""
         assert widget.accessibleName() or words, widget.objectName()
