@@ -144,12 +144,14 @@ def forbid_network() -> None:
 def forbid_system(reads: Sequence[str]) -> None:
     """Refuse all else that untrusted data never needs: writing files, pickles, foreign functions.
 
-    Only files in the folders ``reads`` and those of the Python installation can be read.
+    Only files in the folders ``reads`` and those of the Python installation can be read. A bundle
+    of PyInstaller imports modules from its own executable.
     """
     named = [*sys.path, sys.prefix, sys.base_prefix, getattr(sys, "_MEIPASS", "")]
     # Links in an installation are followed: some consist of nothing else.
     own = tuple(f"{_absolute(path)}{os.sep}" for path in named if path)
     inside = tuple(f"{os.path.realpath(path)}{os.sep}" for path in (*own, *reads))
+    program = _absolute(sys.executable)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event.startswith(_SYSTEM) and event not in _ALLOWED:
@@ -161,7 +163,8 @@ def forbid_system(reads: Sequence[str]) -> None:
         if not isinstance(arguments[0], str | bytes):
             raise ForbiddenError(f"open {arguments[0]!r}")  # a file descriptor
         path = os.fsdecode(arguments[0])
-        if not _absolute(path).startswith(own) and not os.path.realpath(path).startswith(inside):
+        is_own = _absolute(path) == program or _absolute(path).startswith(own)
+        if not is_own and not os.path.realpath(path).startswith(inside):
             raise ForbiddenError(f"open {path!r}")
 
     sys.addaudithook(hook)

@@ -19,6 +19,7 @@ from bertviewer.core.util.helper_process import Helper, HelperProcess
 from bertviewer.core.util.progress import Progress
 from bertviewer.core.util.sandbox import LIMIT_EXCEEDED, Access
 from tests.core.util import helper_functions
+from tests.tools.subprocesses import output_of
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits exist on Linux only")
 
@@ -314,6 +315,24 @@ def test_modules_can_be_imported_even_through_links(processes: Processes) -> Non
         ("__import__('linked').WORD", "imported"),
     ):
         assert processes["untrusted"].call("run", {"code": code}) == value
+
+
+def test_a_bundle_imports_from_its_own_executable(tmp_path: Path) -> None:
+    program, other = tmp_path / "program", tmp_path / "other"
+    program.write_text("modules")
+    other.write_text("a secret")
+    code = f"""
+import sys
+from bertviewer.core.util.sandbox import ForbiddenError, forbid_system
+sys.executable = {str(program)!r}
+forbid_system([])
+assert open({str(program)!r}).read() == "modules"
+try:
+    open({str(other)!r})
+except ForbiddenError:
+    print("refused")
+"""
+    assert output_of([sys.executable, "-c", code], tmp_path).strip() == "refused"
 
 
 def test_forbidden_operations(processes: Processes, tmp_path: Path) -> None:
