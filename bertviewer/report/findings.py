@@ -25,7 +25,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import split_source_target
 from bertviewer.core.sources.families import MASK_TOKENS
-from bertviewer.core.util.numbers import with_minus
+from bertviewer.core.util.numbers import percent_text, with_minus
 from bertviewer.core.util.text import isolated
 from bertviewer.report.subject import Subject
 
@@ -103,7 +103,7 @@ def _prediction(subject: Subject, run: ActivationRun) -> Finding | None:
             best_label = scores.best[0]
             probability = float(scores.probabilities[0, best_label])
             label = _quoted(scores.labels[best_label])
-            share = _percent(probability)
+            share = percent_text(probability)
             return Finding(f"The model predicts {label} with a probability of {share}.", 1.0)
         line = best_line(run, scores)
         return Finding(f"Prediction: {line.rstrip('.')}.", 1.0) if line else None
@@ -114,7 +114,9 @@ def _prediction(subject: Subject, run: ActivationRun) -> Finding | None:
         is_hidden = token.text in MASK_TOKENS or is_next
         if found.random_tensors or not is_hidden or not best or not isfinite(best[0].probability):
             continue
-        guesses = [f"{_quoted(word_text([one.text]))} ({one.probability:.0%})" for one in best]
+        guesses = [
+            f"{_quoted(word_text([one.text]))} ({percent_text(one.probability)})" for one in best
+        ]
         what = f"after {_token(run, found.position)}" if is_next else _token(run, found.position)
         return Finding(
             f"Most likely {'next token ' if is_next else 'token at '}{what}: {guesses[0]}"
@@ -167,8 +169,9 @@ def _neighbour_head(subject: Subject, run: ActivationRun) -> Finding | None:
     head, name = max(best, key=lambda found: found[0].value, default=(None, None))
     if head is None or name is None or head.value < 0.5:
         return None
-    text = f"{_head(head)} attends mostly to {_NEIGHBOURS[name]}: {_percent(head.value)} on average"
-    return Finding(f"{text[:1].upper()}{text[1:]}.", head.value)
+    text = f"{_head(head)} attends mostly to {_NEIGHBOURS[name]}"
+    share = percent_text(head.value)
+    return Finding(f"{text[:1].upper()}{text[1:]}: {share} on average.", head.value)
 
 
 def _sink(subject: Subject, run: ActivationRun) -> Finding | None:
@@ -193,7 +196,7 @@ def _sink(subject: Subject, run: ActivationRun) -> Finding | None:
         return None
     share, label, keys_count = best
     return Finding(
-        f"{isolated(shortened(visible(label), MAX_TOKEN))} receives {_percent(share)} of the "
+        f"{isolated(shortened(visible(label), MAX_TOKEN))} receives {percent_text(share)} of the "
         f"attention, averaged over all heads, but is only {keys_count} of {count} tokens.",
         share,
     )
@@ -357,8 +360,3 @@ def _quoted(text: str) -> str:
 
 def _cosine(value: float) -> str:
     return with_minus(f"{value:.2f}")
-
-
-def _percent(share: float) -> str:
-    """Return a percentage; 100% only if it is exact."""
-    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"

@@ -14,7 +14,7 @@ from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.module_view import has_head_size, has_positions, has_windows
 from bertviewer.core.sources.families import is_cross_attention
-from bertviewer.core.util.numbers import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text, percent_text
 
 if TYPE_CHECKING:  # numpy
     from bertviewer.core.analysis.attention_maps import Floats
@@ -68,10 +68,10 @@ class _Focus(Struct, frozen=True, eq=False):
         """The layer, its mean share, and the head with the largest one."""
         return {
             "layer": self.layer.name,
-            "share": f"{self.mean:.0%}",
+            "share": percent_text(self.mean),
             "head": str(int(self.shares.argmax())),
-            "most": f"{float(self.shares.max()):.0%}",
-            "uniform": f"{self.uniform:.0%}",
+            "most": percent_text(float(self.shares.max())),
+            "uniform": percent_text(self.uniform),
         }
 
 

@@ -4,7 +4,7 @@ from bertviewer.core.analysis.layers import layer_paths
 from bertviewer.core.explain.explanation import Context, Explanation, Numbers
 from bertviewer.core.explain.tokens import start_of_encoder
 from bertviewer.core.formulas.module_view import has_windows
-from bertviewer.core.util.numbers import count_text, number_text
+from bertviewer.core.util.numbers import count_text, number_text, percent_text
 
 HIGH = 0.5
 """The mean cosine of different tokens from which cosines are called high.
@@ -36,11 +36,13 @@ def _high_cosines(context: Context) -> Numbers | None:
     each, number = highest
     features, width = each.largest(_MAX_LISTED), len(each.parts)
     part, names = each.share(features), ", ".join(map(str, features))
-    cause = f"; {len(features)} of {width:,} features ({names}) account for {part:.0%} of it"
+    cause = (
+        f"; {len(features)} of {width:,} features ({names}) account for {percent_text(part)} of it"
+    )
     is_notable = part >= DOMINANT and len(features) <= FEW * width
     return {
         "state": _state_name(number, len(states)),
-        "mean": number_text(each.mean, 2),
+        "mean": f"{each.mean:.2f}",
         "cause": cause if is_notable else "",
     }
 

@@ -40,6 +40,21 @@ def deviation_text(value: float | None) -> str:
     return f"{value:.2g}" if is_plain else f"{value:.1e}"
 
 
+def percent_text(share: float, digits: int = 0) -> str:
+    """Return a percentage, 0% and 100% only if they are exact.
+
+    Other shares that would be rounded to these are "under 0.1%" or "over 99.9%".
+    """
+    step = 10.0**-digits
+    text = f"{share:.{digits}%}"
+    if 0 < share < 1:
+        if text == f"{0:.{digits}%}":
+            return f"under {step:.{digits}f}%"
+        if text == f"{1:.{digits}%}":
+            return f"over {100 - step:.{digits}f}%"
+    return text
+
+
 def short_count(count: int) -> str:
     """Return "22.7 M", "147.8 K" or "768": a count for a narrow column, with a no-break space.
 

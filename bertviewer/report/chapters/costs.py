@@ -16,6 +16,7 @@ from bertviewer.core.schema.cost_texts import (
 )
 from bertviewer.core.schema.costs import CACHE_BITS, FLOPS_PER_MAC
 from bertviewer.core.schema.count_steps import steps_of
+from bertviewer.core.util.numbers import percent_text
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -74,11 +75,11 @@ def _expensive_parts(subject: Subject, whole: int) -> Iterator[Block]:
     if len(parts) < 2 or sum(part.macs for part in parts) != whole:
         return
     rows = [
-        Row.of(Code(part.label or "(model)"), f"{part.macs:,}", f"{part.macs / whole:.2%}")
+        Row.of(Code(part.label or "(model)"), f"{part.macs:,}", percent_text(part.macs / whole, 2))
         for part in parts[:_MAX_PARTS]
     ]
     if others := sum(part.macs for part in parts[_MAX_PARTS:]):
-        rows.append(Row.of("all others", f"{others:,}", f"{others / whole:.2%}"))
+        rows.append(Row.of("all others", f"{others:,}", percent_text(others / whole, 2)))
     yield Paragraph.of(
         See(_PARTS),
         " ranks the modules, identical layers together. A module’s own products are counted "

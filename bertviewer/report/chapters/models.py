@@ -8,7 +8,7 @@ from msgspec import Struct
 from bertviewer.charts.change_grid import change_grid, tensor_cells
 from bertviewer.core.comparison.comparison import ComparedTensor, Comparison, State
 from bertviewer.core.expressions.symbols import shape_text
-from bertviewer.core.util.numbers import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, percent_text, with_minus
 from bertviewer.report.blocks import (
     Bar,
     Block,
@@ -33,6 +33,8 @@ _MODULES, _KINDS, _GRID = "table:changed-modules", "table:changed-kinds", "figur
 MAX_TENSORS = 30
 DIGITS = 4
 """Significant digits of the largest change of a column."""
+_NO_RATIO = " A dash marks a change without a finite ratio to the left tensor, as from zeros."
+_ALL, _NEARLY_ALL = "100.00%", percent_text(1 - 1e-9, 2)
 _STATES: Mapping[State, tuple[str, str]] = {
     "changed": ("differs in value", "differ in value"),
     "other shape": ("differs in shape", "differ in shape"),
@@ -216,7 +218,11 @@ def _together(tensors: Sequence[ComparedTensor]) -> _Change:
 
 def _table(title: str, groups: Mapping[str, _Change], name: str, caption: str) -> Table:
     most = max((one.relative or 0.0 for one in groups.values()), default=0.0)
-    changed = [f"{one.changed / one.count:.2%}" if one.count else "–" for one in groups.values()]
+    changed = [
+        percent_text(one.changed / one.count, 2) if one.count else "–" for one in groups.values()
+    ]
+    if set(changed) == {_ALL, _NEARLY_ALL}:
+        changed = [_NEARLY_ALL] * len(changed)
     columns: dict[Column, Sequence[Span]] = {
         Column(title, share=1): [Code(group or "(model)") for group in groups],
         Column("‖Δ‖ / ‖left‖", "decimal"): column_texts(
@@ -232,6 +238,8 @@ def _table(title: str, groups: Mapping[str, _Change], name: str, caption: str) -
         caption += " All of their elements changed."
     elif len(set(changed)) == 1:
         caption += f" In each of them, {changed[0]} of the elements changed."
+    if any(one.relative is None for one in groups.values()):
+        caption += _NO_RATIO
     return _table_of(columns, name, caption)
 
 
@@ -254,7 +262,10 @@ def _changed(tensors: Sequence[ComparedTensor]) -> Table:
     }
     every = len(tensors)
     caption = f"The {len(shown)} largest changes of {every:,}." if every > len(shown) else ""
-    return _table_of(columns, _CHANGED, caption or "The tensors that differ.")
+    caption = caption or "The tensors that differ."
+    if any(change is not None and change.relative is None for change in changes):
+        caption += _NO_RATIO
+    return _table_of(columns, _CHANGED, caption)
 
 
 def _table_of(columns: Mapping[Column, Sequence[Span]], name: str, caption: str) -> Table:

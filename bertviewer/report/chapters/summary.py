@@ -23,7 +23,7 @@ from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.length_limits import position_table_lengths, trained_length
 from bertviewer.core.sources.model_source import BASE
-from bertviewer.core.util.numbers import count_text, short_count
+from bertviewer.core.util.numbers import count_text, percent_text, short_count
 from bertviewer.core.util.text import isolated
 from bertviewer.report.blocks import (
     Block,
@@ -89,7 +89,7 @@ def _description(architecture: Architecture) -> Iterator[Span]:
         yield from ("It has ", *layers, ". ")
     parts = _large_parts(architecture)
     if len(parts) > 1:
-        shares = [(_name(row.node.path), f" ({row.share:.1%})") for row in parts]
+        shares = [(_name(row.node.path), f" ({percent_text(row.share, 1)})") for row in parts]
         yield from ("Its parameters are mainly in ", *_listed(shares), ". ")
 
 

@@ -191,7 +191,7 @@ def test_states_with_high_cosines(part: float, tokens: int, seed: int) -> None:
     assert (answer is not None) == (mean > vectors.HIGH)
     if answer is not None:
         assert answer.measured.startswith("In the output of layer 0 of this run, the mean cosine")
-        assert re.search(rf"is {mean:.2g}(\.$|; 3 of 100 features \()", answer.measured)
+        assert re.search(rf"is {mean:.2f}(\.$|; 3 of 100 features \()", answer.measured)
 
 
 @pytest.mark.parametrize(("size", "is_named"), [(1.0, False), (3.0, False), (20.0, True)])

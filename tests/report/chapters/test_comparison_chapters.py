@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bertviewer.core.building.backend import torch, transformers
 from bertviewer.core.comparison.compare_models import compare_models
 from bertviewer.core.comparison.comparison import (
+    Change,
     ComparedKey,
     Comparison,
     compare_architectures,
@@ -152,6 +153,24 @@ def test_changes_of_tensors_by_layer_and_by_kind(
     kinds = [row[0] for row in rows(table(section, "changed-kinds"))]
     assert "attention.self.query.weight" in kinds
     assert all("encoder.layer.1." in row[0] for row in rows(table(section, "changed")))
+
+
+def test_nearly_all_elements_are_not_all(sizes: Subject) -> None:
+    comparison = sizes.comparison
+    assert comparison is not None
+    tensors = [one for one in comparison.tensors if one.left is not None][:3]
+    equal, ratios = (0, 1, 0), (0.5, 0.25, None)
+    changes = (
+        Change(equal[n], 10**6, 0.1, 0.1, ratios[n], None, 1.0, 2.0 * n * (2 - n)) for n in range(3)
+    )
+    found = tuple(
+        replace(one, right=one.left, change=c) for one, c in zip(tensors, changes, strict=True)
+    )
+    section = drafted(models, replace(sizes, comparison=replace(comparison, tensors=found)))
+    kinds = table(section, "changed-kinds")
+    assert "In each of them, over 99.99% of the elements changed." in words(kinds.caption)
+    assert "A dash marks a change without a finite ratio" in words(kinds.caption)
+    assert "Changed" not in [column.title for column in kinds.columns]
 
 
 def moved(folder: Path, out: Path, seed: int) -> ModelSource:
