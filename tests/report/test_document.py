@@ -48,9 +48,13 @@ def test_pictures_are_drawn_and_shown(document: ReportDocument) -> None:
 
 
 def test_references_have_numbers(document: ReportDocument) -> None:
+    """All figures and tables are mentioned."""
+    seen = set()
+
     def check(value: object) -> None:
         if isinstance(value, See):
             assert value.name in document.numbers
+            seen.add(value.name)
         elif isinstance(value, tuple):
             for one in value:
                 check(one)
@@ -59,6 +63,7 @@ def test_references_have_numbers(document: ReportDocument) -> None:
                 check(getattr(value, name))
 
     check(document.chapters)
+    assert {name for name in document.numbers if name.startswith(("figure:", "table:"))} <= seen
 
 
 def test_title_and_metadata(document: ReportDocument) -> None:

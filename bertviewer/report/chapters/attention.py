@@ -25,8 +25,17 @@ from bertviewer.core.analysis.attention_maps import (
 from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
-from bertviewer.core.util.numbers import count_text
-from bertviewer.report.blocks import Block, Figure, Paragraph, Section, TokenBox, Tokens
+from bertviewer.core.util.numbers import count_text, percent_text
+from bertviewer.report.blocks import (
+    Block,
+    Figure,
+    Paragraph,
+    Section,
+    See,
+    Span,
+    TokenBox,
+    Tokens,
+)
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures, heads_picture
 from bertviewer.report.run_details import AttentionDetails
 from bertviewer.report.subject import Subject
@@ -41,9 +50,9 @@ _MAX_HEIGHT = 400
 _MAX_BOXES = 40
 _TOKEN_LENGTH = 32
 _DEFINITION = (
-    "Shares are means over the queries. A head attends mainly to tokens that receive at least half "
-    "of its attention, and at least twice what uniform attention would give them; it is broad if "
-    "its entropy is at least 90% of that of uniform attention."
+    "Shares are means over the queries that have such a token. A head attends mainly to tokens "
+    "that receive at least half of its attention, and at least twice what uniform attention would "
+    "give them; it is broad if its entropy is at least 90% of that of uniform attention."
 )
 
 
@@ -54,8 +63,7 @@ def attention(subject: Subject) -> ChapterDraft | None:
         return None
     pictures = Pictures()
     large = None if details.large is None else details.large.layer
-    blocks: tuple[Block, ...] = (
-        *_overview(run, details),
+    figures = (
         *_entropy(run, details, pictures),
         *(
             _layer(run, details, layer, pictures)
@@ -63,11 +71,26 @@ def attention(subject: Subject) -> ChapterDraft | None:
             if layer != large or len(details.maps[layer].probabilities) > 1
         ),
         *_large(run, details, pictures),
+    )
+    blocks: tuple[Block, ...] = (
+        *_overview(run, details),
+        *_references(figures),
+        *figures,
         *subject.answers("attention"),
     )
     padding = subject.details.padding
     sections = () if padding is None else (_mask(subject, run, padding),)
     return ChapterDraft(Section("attention", "Attention", blocks, sections), pictures)
+
+
+def _references(figures: Sequence[Figure]) -> Iterator[Paragraph]:
+    """Yield what the figures show."""
+    spans: list[Span] = []
+    for figure in figures:
+        shows = f" shows {figure.alt[:1].lower()}{figure.alt[1:].rstrip('.')}"
+        spans += ["; " if spans else "", See(figure.name), shows]
+    if spans:
+        yield Paragraph.of(*spans, ".")
 
 
 def layer_name(layer: AttentionLayer) -> str:
@@ -130,7 +153,7 @@ def _overview(run: ActivationRun, details: AttentionDetails) -> Iterator[Paragra
         found = [(layer, one) for layer, one in every if one.kind == kind]
         if found:
             layer, best = max(found, key=lambda pair: pair[1].share)
-            name = f"{head_name(layer, best.head)}, {best.share:.1%}"
+            name = f"{head_name(layer, best.head)}, {percent_text(best.share, 1)}"
             most = f" (most of all {name})" if len(found) > 1 else f" ({name})"
             parts.append((len(found), f"to {target}{most}"))
     sentences = [
@@ -238,11 +261,12 @@ def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) ->
     maps, name = details.maps[layer], head_name(layer, head)
     kind = next(one for one in details.kinds[layer] if one.head == head)
     seen = (
-        f"attends mainly to {targets(run)[kind.kind]}, which receives {kind.share:.1%} of its "
-        f"attention; uniform attention would give it {kind.uniform:.1%}."
+        f"attends mainly to {targets(run)[kind.kind]}, which receives "
+        f"{percent_text(kind.share, 1)} of its attention; uniform attention would give "
+        f"it {kind.uniform:.1%}."
         if kind.kind != "other"
-        else f"is the most concentrated: its entropy is {kind.share:.0%} of that of uniform "
-        f"attention. {_favourite(run, maps, head)}"
+        else f"is the most concentrated: its entropy is {percent_text(kind.share)} of that of "
+        f"uniform attention. {_favourite(run, maps, head)}"
     )
     keys = max(len(maps.query_tokens), len(maps.key_tokens))
     side, width = _SMALL if keys <= _FEW_TOKENS else _LARGE
@@ -261,7 +285,8 @@ def _favourite(run: ActivationRun, maps: AttentionMaps, head: int) -> str:
     shares = received.shares[head]
     best = int(np.nanargmax(shares))
     token = received.tokens[best]
-    return f"On average, {quoted_token(run, token)} receives most, {shares[best]:.1%}."
+    share = percent_text(float(shares[best]), 1)
+    return f"On average, {quoted_token(run, token)} receives most, {share}."
 
 
 def _mask(subject: Subject, run: ActivationRun, padding: Padding) -> Section:
@@ -303,7 +328,10 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
     where = names[number] if number < len(names) else f"hidden state {number}"
     shares = [layer.unmasked for layer in padding.attentions]
     received = (
-        f" padding then receives up to {max(shares):.1%} of a layer’s attention." if shares else ""
+        f" padding then receives up to {percent_text(max(shares), 1)} of the attention of the "
+        "text’s tokens, averaged over the heads of a layer."
+        if shares
+        else ""
     )
     if most.changes:
         change = f"{most.unmasked:.2f}" if most.unmasked >= 0.1 else difference_text(most.unmasked)
@@ -313,11 +341,14 @@ def _padding(run: ActivationRun, padding: Padding) -> Iterator[str]:
         yield "Without it, they do not change either"
         yield (", because no token attends to later positions. " if padding.is_causal else ". ")
     if leaked := max((layer.masked for layer in padding.attentions), default=0.0):
-        yield f"Even with the mask, padding receives up to {leaked:.1%} of a layer’s attention. "
+        yield (
+            f"Even with the mask, padding receives up to {percent_text(leaked, 1)} of the "
+            "attention of the text’s tokens, averaged over the heads of a layer. "
+        )
     last = padding.states[-1]
     if last.padded_norm > 0:
         yield (
             "The hidden states of padding positions are computed as well and are not zero: in the "
-            f"last one, they have a mean norm of {last.padded_norm:.2f}, those of the text of "
-            f"{last.norm:.2f}."
+            f"last hidden state, the mean norm is {last.padded_norm:.2f} for the padding and "
+            f"{last.norm:.2f} for the text."
         )

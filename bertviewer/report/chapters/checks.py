@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.check import Check, check_summaries
-from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.numbers import count_text, percent_text
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -15,6 +15,7 @@ from bertviewer.report.blocks import (
     Points,
     Row,
     Section,
+    See,
     Strong,
     Table,
     Tick,
@@ -89,15 +90,20 @@ def _classes(run: ActivationRun, check: Check) -> Iterator[Block]:
         )
         for each in inexact
     )
+    largest = max((each.worst.relative_error for each in inexact), default=0.0)
     if rows:
+        yield Paragraph.of(
+            See(_CLASSES),
+            " gives the errors by class of module. ",
+            f"Relative to its tolerance, the largest is {percent_text(largest, 1)}."
+            if largest <= 1
+            else "",
+        )
         caption = (
             "Checked outputs by class of module. Errors are absolute; each is that of the "
             "comparison that comes closest to its tolerance."
         )
         yield Table(columns, rows, _CLASSES, (caption,))
-    largest = max((each.worst.relative_error for each in inexact), default=0.0)
-    if 0 < largest <= 1:
-        yield Paragraph.of(f"No error is larger than {largest:.1%} of its tolerance.")
     exact = [each for each in summaries if each.worst.max_abs_error == 0]
     if exact and rows:
         count = sum(each.steps for each in exact)

@@ -38,6 +38,7 @@ _STORED = re.compile(r", stored \[\w+, \w+\]$")
 _LINE_LENGTH = 72
 """Shorter lines of a formula share one, in characters."""
 
+_LETTERS = "table:letters"
 _INTRO = (
     "Each kind of module has one formula, for evaluation mode and with the sizes of its first "
     "module. The batch dimension is omitted: the sequences of a batch do not affect each other. "
@@ -172,11 +173,14 @@ def _notation(
         if values.keys() & {*symbols} and (has_networks or "I" not in symbols)
     ]
     if rows:
+        yield Paragraph.of(
+            See(_LETTERS), " compares the letters of sizes with those of two papers."
+        )
         titles = ("Size", "Here", "Value", "Devlin et al. 2019", "Vaswani et al. 2017")
         yield Table(
             tuple(Column(title, share=float(title == "Size")) for title in titles),
             tuple(rows),
-            name="table:letters",
+            name=_LETTERS,
             caption=("Letters of sizes in this report and in two papers.",),
         )
 

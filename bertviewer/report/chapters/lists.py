@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -60,7 +60,9 @@ def configuration(subject: Subject) -> ChapterDraft:
     columns = (Column("Key"), Column("Value", share=1), Column("Meaning", share=3.5))
     blocks: list[Block] = []
     if rows:
-        caption = ("Choices of the configuration, apart from the sizes.",)
+        words = " lists the choices of the configuration, apart from the sizes."
+        blocks.append(Paragraph.of(See(_KEYS), words))
+        caption = ("Configuration keys, their values and meanings.",)
         blocks.append(Table(columns, rows, _KEYS, caption))
     described: Text = ("Sizes",)
     if subject.has_chapter("parameters"):
@@ -169,7 +171,9 @@ def tensors(subject: Subject) -> ChapterDraft:
 
 
 def _groups(architecture: Architecture) -> Iterator[tuple[Group, ...]]:
-    for name, found in groupby(architecture.parameters, _group_name):
+    layers = filter(None, (_LAYER.match(tensor.name) for tensor in architecture.parameters))
+    stacks = {found[1].partition(".")[0] for found in layers}
+    for name, found in groupby(architecture.parameters, lambda tensor: _group_name(tensor, stacks)):
         yield ((name or architecture.root.class_name, tuple(found)),)
 
 
@@ -209,7 +213,9 @@ def _group_rows(
 _LAYER = re.compile(r"^(.*?\.\d+)\.")
 
 
-def _group_name(tensor: TensorInfo) -> str:
-    """Return the layer of a tensor, or the part of the model that it belongs to."""
-    found = _LAYER.match(tensor.name)
-    return found[1] if found else tensor.name.partition(".")[0]
+def _group_name(tensor: TensorInfo, stacks: Collection[str]) -> str:
+    """Return the layer of a tensor, or the part of the model, or of a stack, that it belongs to."""
+    if found := _LAYER.match(tensor.name):
+        return found[1]
+    parts = tensor.name.split(".")
+    return ".".join(parts[: min(2, len(parts) - 1)] if parts[0] in stacks else parts[:1])

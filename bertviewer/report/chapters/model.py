@@ -154,8 +154,10 @@ def _figures(subject: Subject, pictures: Pictures) -> Iterator[Block]:
         layers.setdefault(flow if architecture.is_encoder_decoder else first.class_name, first.path)
     for number, path in enumerate(list(layers.values())[:_MAX_LAYERS]):
         if (layer := flow_of(path)) is not None:
+            name = f"layer-{number}" if number else "layer"
+            yield Paragraph.of(See(f"figure:{name}"), " shows ", Code(layer.path), " in detail.")
             yield pictures.figure(
-                f"layer-{number}" if number else "layer",
+                name,
                 layer,
                 (
                     "One layer, ",

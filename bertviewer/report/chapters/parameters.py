@@ -8,7 +8,7 @@ from bertviewer.charts.map.treemap import Area, areas_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import count_steps, readable
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.numbers import count_text, percent_text
 from bertviewer.core.walkthrough.counts import (
     Component,
     count_components,
@@ -40,6 +40,7 @@ PARTS, SYMBOLS = "table:parts", "table:symbols"
 MAX_AREAS = 1_500
 """More rectangles would be too small to see."""
 _MAX_PATHS = 4
+_AREAS = "figure:areas"
 
 
 def parameters(subject: Subject) -> ChapterDraft:
@@ -99,6 +100,7 @@ def _parts(subject: Subject, tree: TreeRow) -> Iterator[Block]:
             intro.append("A second line collects like terms. ")
     else:
         intro.append(". No counting formula was found. ")
+    intro += [See(_AREAS), " shows how the parameters are distributed over the modules. "]
     yield Paragraph((*intro, _tied(architecture)))
     rows = [_part(each, root.parameters, has_formulas) for each in found]
     tensors = count_text(counts.tensors, "1 tensor", "{0} tensors")
@@ -121,7 +123,7 @@ def _part(part: Component, whole: int, has_formulas: bool) -> Row:
     module = tuple(span for path in paths for span in (Break(), Code(path)))[1:]
     more = (Break(), "…") if len(part.places) > _MAX_PATHS else ()
     formula = (tuple(_lines(part.lines)),) if has_formulas else ()
-    count = (f"{part.parameters:,}",), (f"{part.parameters / whole:.2%}",)
+    count = (f"{part.parameters:,}",), (percent_text(part.parameters / whole, 2),)
     return Row(((part.title,), (*module, *more), *formula, *count))
 
 

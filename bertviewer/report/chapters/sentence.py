@@ -40,7 +40,7 @@ MAX_FEATURES = 12
 CONSTANT_DIGITS = 4
 MIN_ELEMENTS = 100
 """Statistics of fewer elements say nothing: those of a classifier are its logits."""
-_LAYERS, _NORMS = "figure:layers", "figure:norms"
+_LAYERS, _NORMS, _HISTOGRAM = "figure:layers", "figure:norms", "figure:histogram"
 _STATISTICS, _OUTLIERS = "table:statistics", "table:outliers"
 
 STATISTIC_TITLES = {
@@ -252,9 +252,12 @@ def _output(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
             f" have a mean of {mean} and a standard deviation of {std}; they lie between {least} "
             f"and {most}.",
         )
-    blocks: list[Block] = [Paragraph.of(*words, *_not_finite(run))]
+    words = (*words, *_not_finite(run))
+    blocks: list[Block] = [Paragraph(words)]
     if subject.details.histogram is not None and prod(root.output_shape) >= MIN_ELEMENTS:
         chart = histogram_chart(subject.details.histogram, statistics)
+        words = (*words, " ", See(_HISTOGRAM), " shows the distribution of the elements.")
+        blocks[0] = Paragraph(words)
         blocks.append(
             pictures.figure(
                 "histogram",

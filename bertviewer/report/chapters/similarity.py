@@ -33,7 +33,7 @@ from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
 from bertviewer.report.words import joined, quoted_token
 
-_MEANS, _SENTENCES = "table:cosines", "table:sentence-cosines"
+_COSINES, _MEANS, _SENTENCES = "figure:cosines", "table:cosines", "table:sentence-cosines"
 _SIZE = (480, 480)
 
 
@@ -55,7 +55,12 @@ def similarity(subject: Subject) -> ChapterDraft | None:
         return ChapterDraft(Section("similarity", "Token similarity", words))
     pictures = Pictures()
     blocks: list[Block] = [
-        Paragraph.of(intro, *_extremes(run, states[found], names[found]), *_trend(states, names))
+        Paragraph.of(
+            intro,
+            *_extremes(run, states[found], names[found]),
+            *((See(_COSINES), " shows all pairs. ") if len(run.tokens) > 2 else ()),
+            *_trend(states, names),
+        )
     ]
     if len(run.tokens) > 2:
         blocks += _means(states, names) if last else ()
@@ -108,11 +113,11 @@ def _trend(states: Sequence[NDArray[np.float64]], names: Sequence[str]) -> Itera
         return
     (start, first), (end, last) = means[0], means[-1]
     steps = [after - before for (_, before), (_, after) in pairwise(means)]
-    yield f"The mean over all pairs {'rises' if last > first else 'falls'} from "
+    is_steady = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    yield f"The mean over all pairs {'rises' if last > first else 'falls'}"
+    yield " in every layer, from " if is_steady and len(steps) > 1 else " from "
     yield f"{cosine_text(first)} ({start}) to {cosine_text(last)} ({end})"
-    if all(step > 0 for step in steps) or all(step < 0 for step in steps):
-        yield ", in every layer" if len(steps) > 1 else ""
-    else:
+    if not is_steady:
         yield ", but not in every layer"
         ends = {"highest": max(means, key=_value), "lowest": min(means, key=_value)}
         for word, (name, mean) in ends.items():

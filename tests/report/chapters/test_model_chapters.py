@@ -205,7 +205,7 @@ def test_all_configuration_keys_are_listed_once(demo: Subject) -> None:
     found = {row[0]: row[1:] for row in rows(table(section, "configuration"))}
     assert found["hidden_act"] == ['"gelu"', "activation function of the feed-forward network"]
     assert found["hidden_dropout_prob"][0] == "0.1"
-    sizes, idle, empty = (words(block) for block in each(section, Paragraph))
+    _, sizes, idle, empty = (words(block) for block in each(section, Paragraph))
     assert "hidden_size=384" in sizes
     assert 'position_embedding_type="absolute"' in idle
     assert "classifier_dropout" in empty
@@ -258,3 +258,4 @@ def test_a_tied_parameter_is_listed_and_not_counted(tiny_bert_folder: Path) -> N
     tied = "cls.predictions.decoder.weight tied to bert.embeddings.word_embeddings.weight"
     assert tied in names
     assert sum(number(row[1]) for row in heads(found)) == architecture.root.parameters
+    assert heads(found)[0][0] == "bert.embeddings 5 tensors"
