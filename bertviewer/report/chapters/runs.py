@@ -31,6 +31,7 @@ from bertviewer.report.words import likelihood, quoted_token
 
 _LAYERS, _HEAD, _NORMS = "figure:runs-layers", "figure:runs-head", "figure:runs-norms"
 _NORMS_A, _NORMS_B = "figure:runs-norms-a", "figure:runs-norms-b"
+_COSINES = "figure:runs-cosines"
 _OTHERS = "table:runs-others"
 _SAME, _HEADS, _CLASSES = "table:runs-same", "table:runs-heads", "table:runs-classes"
 _SIZE = (480, 480)
@@ -261,7 +262,8 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
     if np.nanmax(np.abs(values), initial=0.0) > 0:
         row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
         one, other = (quoted_token(both.b, int(place)) for place in (row, column))
-        blocks.append(
+        blocks += [
+            Paragraph.of(See(_COSINES), " shows how the cosines of pairs differ between the runs."),
             pictures.figure(
                 "runs-cosines",
                 Picture(change, *_SIZE),
@@ -271,8 +273,8 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
                 ),
                 "A heat map of tokens by tokens, coloured by the difference of the cosines.",
                 0.6,
-            )
-        )
+            ),
+        ]
     return Section("runs-similarity", "Similarity of A and B", tuple(blocks))
 
 
