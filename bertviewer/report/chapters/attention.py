@@ -263,7 +263,7 @@ def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) ->
     seen = (
         f"attends mainly to {targets(run)[kind.kind]}, which receives "
         f"{percent_text(kind.share, 1)} of its attention; uniform attention would give "
-        f"it {kind.uniform:.1%}."
+        f"it {percent_text(kind.uniform, 1)}."
         if kind.kind != "other"
         else f"is the most concentrated: its entropy is {percent_text(kind.share)} of that of "
         f"uniform attention. {_favourite(run, maps, head)}"

@@ -22,7 +22,7 @@ from bertviewer.core.corpus.corpus import (
     OutlierRow,
     outlier_rows,
 )
-from bertviewer.core.util.numbers import count_text, with_minus
+from bertviewer.core.util.numbers import count_text, percent_text, with_minus
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -231,6 +231,9 @@ def _outliers(found: Corpus) -> Section | None:
         nothing = f" No feature is an outlier in {FEW_SENTENCES:.0%} or more of the sentences."
         return Section("corpus-outliers", "Outlier features", (Paragraph.of(rule, nothing),))
     first = every[0]
+    share = (
+        "all sentences" if first.share == 1 else f"{percent_text(first.share, 1)} of the sentences"
+    )
     words = [
         f"{rule} ",
         count_text(
@@ -239,8 +242,8 @@ def _outliers(found: Corpus) -> Section | None:
             "{0} features are outliers in at least {1} of the sentences, most often ",
             f"{FEW_SENTENCES:.0%}",
         ),
-        f"feature {first.feature}, in {first.share:.1%} of the sentences ({names[first.state]}); "
-        f"there it deviates by up to {with_minus(f'{first.farthest:+.1f}')} standard deviations.",
+        f"feature {first.feature}, in {share} ({names[first.state]}); there it deviates by "
+        f"up to {with_minus(f'{first.farthest:+.1f}')} standard deviations.",
     ]
     if len(every) == 1:
         return Section("corpus-outliers", "Outlier features", (Paragraph.of(*words),))
