@@ -1,7 +1,7 @@
 """Labels of tokens, hidden states and counts: in titles, on axes, in legends."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bertviewer.charts.translation import translate
 from bertviewer.core.analysis.tokens import words_of
@@ -69,18 +69,19 @@ def names_of_states(run: ActivationRun) -> tuple[str, ...]:
 
     transformers takes GPT-2's last one after the final norm, so it is "layer 11, after ln_f".
     """
-    return _with_norm(run, state_names(len(run.token_norms)))
+    return _with_norm(run, _of_states(run, len(run.token_norms), state_names))
 
 
 def state_ticks(run: ActivationRun) -> tuple[str, ...]:
     """Return the short names of a run's hidden states: "11, after ln_f"."""
     # States of different sizes have norms only.
-    return _with_norm(run, state_labels(max(len(run.token_norms), len(run.hidden_states))))
+    count = max(len(run.token_norms), len(run.hidden_states))
+    return _with_norm(run, _of_states(run, count, state_labels))
 
 
 def axis_labels(run: ActivationRun) -> tuple[str, ...]:
     """Return labels of the hidden states for an axis: "11+ln_f"."""
-    labels, norm = state_labels(len(run.token_norms)), norm_after(run)
+    labels, norm = _of_states(run, len(run.token_norms), state_labels), norm_after(run)
     if len(labels) < 2 or not norm:
         return labels
     return (*labels[:-1], f"{labels[-1]}+{norm if len(norm) <= _MAX_NORM else 'norm'}")
@@ -97,6 +98,19 @@ def norm_after(run: ActivationRun) -> str:
     parents = {path for path in outside if any(m.path.startswith(f"{path}.") for m in run.modules)}
     after = dict.fromkeys(path.split(".")[-1] for path in outside if path not in parents)
     return " / ".join(after)
+
+
+def _of_states(
+    run: ActivationRun, count: int, names: Callable[[int], tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return the names of a run's hidden states; the first of Mamba is the output of layer 0."""
+    alone = [paths[0] if len(paths) == 1 else "" for paths in (*run.state_paths, (), ())]
+    first, second = (path.rpartition(".") for path in alone[:2])
+    is_layer = (first[0], first[2], second[2]) == (second[0], "0", "1")
+    if not is_layer:
+        return names(count)
+    layers = names(count + 1)[1:]
+    return (*layers[:-1], layers[-2]) if count > 1 and norm_after(run) else layers
 
 
 def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from bertviewer.charts.classification import best_line
-from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
+from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, state_names, visible
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import HeadMeasures, Measure, RankedHead, ranked_heads
 from bertviewer.core.analysis.attention_modules import is_causal
@@ -347,7 +347,7 @@ def _head(head: RankedHead) -> str:
 
 def _state(run: ActivationRun, state: int) -> str:
     name = names_of_states(run)[state]
-    return name if state else f"the {name}"
+    return f"the {name}" if name == state_names(1)[0] else name
 
 
 def _token(run: ActivationRun, token: int) -> str:

@@ -108,6 +108,10 @@ def test_names_of_states_say_that_they_are_after_a_norm() -> None:
     for paths in (ENCODER, shared, (("",), ("",), ("",)), ()):
         assert names(*paths) == plain
     assert names_of_states(make_run(norms=())) == ()
+    # Mamba's states do not begin with the embeddings.
+    layers = names(("layers.0",), ("layers.1",), ("norm_f",))
+    assert layers == ("layer 0", "layer 1", "layer 1, after norm_f")
+    assert names(("layers.0",), ("layers.1",), ("layers.2",)) == ("layer 0", "layer 1", "layer 2")
     # A module that contains the only layer is no norm.
     layer = ModuleActivation("encoder.layer.0", "Layer", (1, 3, 2), (1, 3, 2), (NO_ELEMENTS,), None)
     run = make_run(norms=((1.0,) * 3,) * 2)

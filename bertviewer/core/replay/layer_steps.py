@@ -177,6 +177,7 @@ class _Steps:
     def _title(self, each: Assignment) -> str:
         """Return what an assignment computes, "" if it is no step."""
         known = {self._pattern(number) for number in each.operations}
+        linears = sum(is_linear(self._graph, number) for number in each.operations)
         match each.kind:
             case "scores":
                 return "Scores"
@@ -186,16 +187,16 @@ class _Steps:
                 return "Weighted values"
             case "sum":
                 return "Residual sum" if "residual" in known else ""
-            case "call" if known & set(_NORMS):
+            case "call" if "attention" in known:
+                return "Attention"
+            case "call" if known & set(_NORMS) and not linears:
                 norm = next(_NORMS[word] for word in known if word in _NORMS)
                 sums = (read for read in each.reads if self._is_inner_sum(read))
                 return f"Residual sum and {norm}" if any(sums) else norm[0].upper() + norm[1:]
-            case "call" if any(is_linear(self._graph, number) for number in each.operations):
-                return self._linear_title(each)
+            case "call" if linears:
+                return self._linear_title(each, is_single=linears == 1)
             case "call" if "activation" in known:
                 return "Activation"
-            case "call" if "attention" in known:
-                return "Attention"
             case "call" if (
                 "position bias" in known or self._graph.words[each.operations[0]] == "embedding"
             ):
@@ -212,7 +213,7 @@ class _Steps:
         maker = self._code.made.get(value)
         return maker is not None and maker.kind == "sum" and len(self._code.users(value)) == 1
 
-    def _linear_title(self, each: Assignment) -> str:
+    def _linear_title(self, each: Assignment, *, is_single: bool) -> str:
         name = each.path.rpartition(".")[2]
         outer = {found.operation for n in each.operations if (found := self._patterns.outer.get(n))}
         if outer & {"feed-forward", "gated feed-forward"}:
@@ -224,7 +225,7 @@ class _Steps:
             value = maker.reads[0]
         if maker is not None and maker.kind == "weighted":
             return "Output projection"
-        return f"Linear layer {name}"
+        return f"Linear layer {name}" if is_single else f"Module {name}"
 
     # Code
 

@@ -24,7 +24,8 @@ def stacks_of(output: Any) -> tuple[Stack, ...]:
     """Return the hidden states of the model, or those of its encoder and of its decoder.
 
     None if one of them is no tensor or cannot be measured (Pegasus-X returns local and global
-    tokens separately), or if the model returns none.
+    tokens separately), if they differ in their numbers of tokens (Funnel pools them), or if the
+    model returns none.
     """
     if (own := output.get("hidden_states")) is not None:
         stacks: tuple[Stack, ...] = (tuple(own),)
@@ -34,7 +35,9 @@ def stacks_of(output: Any) -> tuple[Stack, ...]:
     states = [state for stack in stacks for state in stack]
     if not all(stacks):
         return ()
-    return () if any(not isinstance(s, Tensor) or skip_reason(s) for s in states) else stacks
+    if any(not isinstance(state, Tensor) or skip_reason(state) for state in states):
+        return ()
+    return () if any(len({s.shape[:2] for s in stack}) > 1 for stack in stacks) else stacks
 
 
 def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:

@@ -98,6 +98,8 @@ def run_sentence(
     if counter is not None:
         macs = counter.macs(model.architecture.costs)
     stacks = stacks_of(output)
+    if sum(stack[0].shape[1] for stack in stacks) != len(tokens):
+        stacks = ()  # Reformer pads the text; what follows needs a row for each token
     source, whole_config = model.architecture.source, model.architecture.whole_config
     notices = *source.notices, *length_notices(tokens, whole_config)
     return ActivationRun(

@@ -50,9 +50,12 @@ def _forward(subject: Subject) -> Iterator[Block]:
     architecture, known = subject.architecture, subject.architecture.costs
     assert known is not None
     values = bindings(architecture, subject.run)
+    steps = cost_of(architecture.root, architecture, values)
     if why := why_no_formula(architecture, ""):
-        yield Paragraph.of(f"No formula was found: {why}.")
-    if not known.reason:
+        macs = None if subject.run is None else subject.run.modules[0].macs
+        counted = "" if macs is None else f" In this run, {macs:,} multiply-adds were counted."
+        yield Paragraph.of(f"No formula was found: {why}.{counted}")
+    if not known.reason and (steps is not None or known.peak_elements(values) is not None):
         meanings = [f"{s.name} is the number of {s.meaning}" for s in known.symbols]
         letters = " and ".join(filter(None, (", ".join(meanings[:-1]), *meanings[-1:])))
         yield Paragraph.of(
@@ -61,7 +64,6 @@ def _forward(subject: Subject) -> Iterator[Block]:
             ),
             "One multiply-add is two FLOPs; only matrix products are counted.",
         )
-    steps = cost_of(architecture.root, architecture, values)
     if steps is not None:
         flops = FLOPS_PER_MAC * steps.result
         result = f"{steps.result:,} multiply-adds = {flops:,} FLOPs"

@@ -272,13 +272,13 @@ def _where(terms: Iterable[Term], maths: Sequence[str] = ()) -> Text:
     """Return the symbols and their meanings as a sentence; sizes in ``maths`` are omitted."""
     entries: list[Text] = []
     for kind, found in groupby(_entries(list(terms), " ".join(maths)), _kind_of):
-        first, *others = same = list(found)
-        if others:
+        same = list(found)
+        if kind and len(same) > 1:
             *names, last = (each.meaning.split()[-2] for each in same)
             plural = kind.replace("weight", "weights").replace("bias", "biases")
             meaning = f"{plural} of the {', '.join(names)} and {last} projections"
-            first = _Entry(tuple(symbol for each in same for symbol in each.symbols), meaning)
-        entries.append(first.text)
+            same = [_Entry(tuple(symbol for each in same for symbol in each.symbols), meaning)]
+        entries += (each.text for each in same)
     return (*_joined(entries, "; "), ".") if entries else ()
 
 
@@ -301,8 +301,9 @@ def _entries(terms: Sequence[Term], maths: str) -> Iterator[_Entry]:
 
 
 def _kind_of(entry: _Entry) -> str:
+    """Return what the weights of a projection are called; "" for any other meaning."""
     found = _PROJECTION.fullmatch(entry.meaning)
-    return found[1] if found else entry.meaning
+    return found[1] if found else ""
 
 
 def _joined(texts: Sequence[Text], separator: str) -> Iterator[Span]:

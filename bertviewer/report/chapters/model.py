@@ -1,6 +1,6 @@
 """Chapter on the model: its layers, dropout, data flow, task head, and origin of the weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bertviewer.core.analysis.layers import layer_stacks
 from bertviewer.core.formulas.catalogue import formula_of
@@ -9,6 +9,7 @@ from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.count_steps import count_steps
 from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.module_tree import TreeRow, fold
+from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.families import DROPOUT
 from bertviewer.core.sources.model_source import BASE
 from bertviewer.core.util.numbers import count_text
@@ -57,16 +58,37 @@ def _description(subject: Subject) -> Iterator[Span]:
             else f" {formula.summary[:1].lower()}{formula.summary[1:]} "
         )
     for stack in stacks:
-        first = stack[0]
+        first, kinds = stack[0], _kinds(architecture, stack)
         yield Code(first.parent or root.class_name)
         yield count_text(len(stack), " contains one layer (", " stacks {0} layers (")
-        yield Code(first.class_name)
+        classes = dict.fromkeys(layer.class_name for layer in stack)
+        for place, name in enumerate(classes):
+            yield from (", " if place else "", Code(name))
         counts = sorted({layer.parameters for layer in stack})
         each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         yield count_text(len(stack), ") of {1} parameters", ") of {1} parameters each", each)
-        layer = formula_of(first, architecture)
-        summary = "." if layer is None else f". {layer.summary}"
-        yield f"{summary.replace(_OF_STACK, ': ')} "
+        for summary, names in kinds.items():
+            text = f". {summary.removesuffix('.')}" if summary else ""
+            where = "" if len(kinds) == 1 or not summary else f". In {_listed(names)}"
+            yield f"{where}{text.replace(_OF_STACK, ': ')}"
+        yield ". "
+
+
+def _kinds(architecture: Architecture, stack: Sequence[ModuleNode]) -> dict[str, list[str]]:
+    """Return the summaries of a stack's layers, with the numbers of the layers that have them."""
+    kinds: dict[str, list[str]] = {}
+    for layer in stack:
+        formula = formula_of(layer, architecture)
+        kinds.setdefault("" if formula is None else formula.summary, []).append(layer.name)
+    return kinds
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return “layer 0” or “layers 0, 2 and 4”, a long list with an ellipsis."""
+    if len(names) == 1:
+        return f"layer {names[0]}"
+    *first, last = names if len(names) <= _MAX_PATHS else (*names[: _MAX_PATHS - 2], "…", names[-1])
+    return f"layers {', '.join(first)} and {last}".replace(", … and ", " … ")
 
 
 def _head(architecture: Architecture) -> Text:
@@ -159,12 +181,8 @@ def _figures(subject: Subject, pictures: Pictures) -> Iterator[Block]:
             yield pictures.figure(
                 name,
                 layer,
-                (
-                    "One layer, ",
-                    Code(layer.path),
-                    ": attention, feed-forward network and residual connections.",
-                ),
-                "The operations of one layer with its residual connections.",
+                ("Data flow through one layer, ", Code(layer.path), "."),
+                "The operations of one layer in order of execution.",
             )
 
 

@@ -133,9 +133,13 @@ def _layers(architecture: Architecture) -> Iterator[Span]:
         yield count_text(others, " and one in another stack", " and {0} in other stacks")
     # The stages of a vision model differ in size.
     is_even = all(len(stack) == 1 or any(node.repeat for node in stack) for stack in stacks)
-    if outline is not None and is_even:
+    paths = attention_paths(architecture)
+    attending = [
+        any(f"{path}.".startswith(f"{stack[0].path}.") for path in paths) for stack in stacks
+    ]
+    if outline is not None and is_even and len(set(attending)) == 1:
         yield f", with {outline.width:,} features"
-        if attention_paths(architecture):
+        if paths:
             yield count_text(outline.heads, " and 1 head", " and {0} heads")
         yield " each"
 
@@ -269,7 +273,9 @@ def _length_text(architecture: Architecture) -> str:
     tables = tuple(dict.fromkeys(position_table_lengths(architecture)))
     if tables:
         each = " and ".join(f"{length:,}" for length in tables[:2])
-        return f"{each} tokens, the rows of the position embeddings"
+        costs = architecture.costs  # without formulas for tokens, positions may be of sound
+        name = "positions" if costs is None or costs.reason else "tokens"
+        return f"{each} {name}, the rows of the position embeddings"
     trained = trained_length(architecture.whole_config)
     return "" if trained is None else f"{trained:,} tokens, by the configuration"
 

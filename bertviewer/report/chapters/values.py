@@ -12,6 +12,7 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.tensors.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.tensors.reduction import Corner
+from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -98,7 +99,9 @@ def _inside(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Iterat
 
 def _excerpt_text(inside: InsideLayer) -> str:
     heads = ", of attention those of its first head" if any(s.is_head for s in inside.steps) else ""
-    return f"the first {_MAX_ROWS} rows and {_MAX_COLUMNS} columns of each result{heads}"
+    count = min(_MAX_ROWS, max(len(step.corner.rows) for step in inside.steps))
+    rows = count_text(count, "the first row", "the first {0} rows")
+    return f"{rows} and {_MAX_COLUMNS} columns of each result{heads}"
 
 
 def _state_text(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Text:
@@ -113,8 +116,11 @@ def _state_text(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Te
         return ()
     # A layer that is applied several times, as in ALBERT, gives several states.
     code = Code(f"output.{name}[{states[0]}]")
+    # XLNet's layers have the dimension of the tokens first, its hidden states that of the batch.
+    is_swapped = len(shape := inside.steps[-1].corner.shape) == 3 and shape[0] > 1
+    swapped = " with its first two dimensions swapped" if is_swapped else ""
     asked = Code("output_hidden_states=True")
-    text: Text = (" With ", asked, ", the output of the layer is ", code, ".")
+    text: Text = (" With ", asked, f", the output of the layer{swapped} is ", code, ".")
     if states[0] == 1:
         text = (
             *text[:-1],

@@ -96,9 +96,7 @@ def test_states_of_several_sizes_are_not_kept() -> None:
     """Funnel halves the number of tokens between its blocks."""
     changes = {**OTHERS["funnel"], "architectures": ["FunnelBaseModel"]}
     run = opened("funnel", **changes).run
-    assert run.hidden_states == ()
-    assert [len(norms) for norms in run.token_norms] == [9, 9, 5]
-    assert run.state_path(1, 0) == "encoder.blocks.0.0"
+    assert (run.hidden_states, run.token_norms, run.state_paths) == ((), (), ())
 
 
 def states(*shapes: tuple[int, int, int]) -> tuple[Tensor, ...]:

@@ -118,6 +118,10 @@ def test_unknown_costs_have_a_reason(demo: Subject) -> None:
     section = costs(replace(demo, architecture=replace(demo.architecture, costs=unknown))).section
     assert "No formula was found: it is too loud; its data flow has 171,196,416" in words(section)
     assert each(section, Sum) == []
+    assert "The figures are for" not in words(section)
+    assert demo.run is not None
+    macs = f"{demo.run.modules[0].macs:,}"
+    assert f"In this run, {macs} multiply-adds were counted." in words(section)
     none = costs(replace(demo, architecture=replace(demo.architecture, costs=None))).section
     assert [inner.name for inner in none.sections] == ["memory"]
 

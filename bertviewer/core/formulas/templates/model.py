@@ -34,6 +34,11 @@ _ABOUT = {
         "Image encoder",
         "Maps an image to one vector per patch, which depends on all others.",
     ),
+    "grid": ("Image encoder", "Maps an image to feature maps: one vector per cell of a grid."),
+    "image and text": (
+        "Model of images and texts",
+        "Maps an image and a text to vectors.",
+    ),
     "sound": (
         "Audio encoder",
         "Maps sound to one vector per time step, which depends on the whole recording.",
@@ -49,6 +54,7 @@ _ABOUT = {
     ),
     "": ("Sequence model", "Maps a sequence of token ids to one vector per token."),
 }
+_ATTENDING = {"attention", "softmax"}
 _MIXING_NOTES = {
     "fourier": "There is no attention: every layer mixes the positions by a Fourier transform, "
     "which has no parameters. Each output depends on all positions.",
@@ -69,6 +75,10 @@ def _base_model_texts(view: ModuleView) -> tuple[str, str]:
     causal, mixing, kind = is_causal(view.architecture, view.node.path), _mixing_of(view), "encoder"
     if names & {*IMAGE_OR_SOUND}:
         kind = "image" if IMAGE in names else "sound"
+        if IMAGE in names and "input_ids" in names:
+            kind = "image and text"
+        elif IMAGE in names and not {node.operation for node in view.all_nodes()} & _ATTENDING:
+            kind = "grid"
     elif causal or (causal is None and mixing == "recurrence"):
         kind = "decoder"
     elif causal is None and not mixing:
@@ -95,7 +105,7 @@ def _embeddings_of(view: ModuleView) -> ModuleView | None:
 def _mixing_of(view: ModuleView) -> str:
     """Return how a model mixes positions, "" if unknown."""
     operations = {node.operation or "" for node in view.all_nodes()}
-    if operations & {"attention", "softmax"}:
+    if operations & _ATTENDING:
         return "attention" if "attention" in operations else ""
     if any("fft" in operation for operation in operations):
         return "fourier"
