@@ -56,7 +56,9 @@ def _changes(context: Context) -> Iterator[tuple[str, float]]:
             pairs = cosines(states[state - 1][rows], states[state][rows])
             found = [cosine for cosine in pairs if cosine is not None]
             if found:
-                name = path if len(paths) > 1 else f"layer {state - 1}"
+                is_shared = sum(path in each for each in run.state_paths) > 1  # as in ALBERT
+                number = state - 1 if is_shared else path.rpartition(".")[2]
+                name = path if len(paths) > 1 else f"layer {number}"
                 yield name, sum(found) / len(found)
 
 

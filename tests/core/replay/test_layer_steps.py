@@ -63,6 +63,14 @@ def test_printed_code_gives_the_printed_values(family: str) -> None:
         assert torch.allclose(weights.sum(-1), torch.ones(()))
 
 
+def test_a_module_of_several_products_is_no_linear_layer() -> None:
+    _, inside = replayed(
+        "longformer", vocab_size=97, hidden_size=24, num_hidden_layers=1, num_attention_heads=3,
+        intermediate_size=40, attention_window=4,
+    )  # fmt: skip
+    assert inside.steps[1].title == "Module self"
+
+
 def test_the_output_of_a_layer_is_the_next_hidden_state() -> None:
     assert [replayed("bert")[1].output_state, replayed("gpt2")[1].output_state] == [1, 1]
     # The last hidden state of GPT-2 is that of the norm after the layers.

@@ -18,6 +18,7 @@ from bertviewer.report.chapters.model import model
 from bertviewer.report.chapters.parameters import parameters
 from bertviewer.report.chapters.walkthrough import walkthrough
 from bertviewer.report.subject import Subject
+from tests.core.formulas.formula_models import architecture_of
 from tests.core.opened import derived, plain
 from tests.core.walkthrough.small_walkthroughs import flowing
 from tests.report.reading import cells, drafted, each, heads, number, rows, table, words
@@ -111,6 +112,15 @@ def test_costs_are_those_that_the_run_counted(demo: Subject) -> None:
     gpt2 = costs(Subject(derived("gpt2"))).section
     cache = next(one for one in each(gpt2, Sum) if one.title == "Key/value cache")
     assert cache.result == "2,359,296 elements = 4.72 MB = 4.50 MiB in float16"
+
+
+def test_layers_of_several_kinds_and_two_terms_with_one_meaning() -> None:
+    kinds = ["conv", "full_attention", "conv"]
+    mixed = architecture_of("lfm2", num_hidden_layers=3, layer_types=kinds, vocab_size=97)
+    text = words(model(Subject(mixed)).section)
+    assert ". In layers 0 and 2: “conv” and " in text
+    assert ". In layer 1: self-attention and " in text
+    assert formulas(Subject(architecture_of("rwkv"))).section.blocks
 
 
 def test_unknown_costs_have_a_reason(demo: Subject) -> None:
