@@ -156,7 +156,9 @@ def _layers(subject: Subject, run: ActivationRun, pictures: Pictures) -> Section
     blocks: tuple[Block, ...]
     if chart.constant is not None:
         value = number_text(chart.constant, CONSTANT_DIGITS)
-        same = f"The {phrase} of each layer’s output is {value}, up to rounding; "
+        parts = (part for line in chart.lines for _, part in line.columns())
+        finite = "" if all(None not in part for part in parts) else " with finite elements"
+        same = f"The {phrase} of each layer’s output{finite} is {value}, up to rounding; "
         blocks = (Paragraph.of(same, *all_statistics),)
     else:
         intro = See(_LAYERS), f" plots the {phrase} of each layer’s output; "

@@ -109,6 +109,14 @@ def test_nan_and_inf_are_counted(demo: Subject, run: ActivationRun) -> None:
     assert [column.title for column in found.columns][-2:] == ["NaN", "Inf"]
     assert rows(found)[2] == ["2", *"–" * 5, "7", "3"]
     assert "The model’s output has no finite elements." in words(section)
+    every = tuple(
+        replace(module, calls=(nothing,)) if module.path.startswith("encoder.layer.") else module
+        for module in run.modules
+        if module.path != "encoder.layer.0"
+    )
+    first = next(module for module in run.modules if module.path == "encoder.layer.0")
+    one = drafted(sentence, replace(demo, run=replace(run, modules=(*every, first))))
+    assert "The standard deviation of each layer’s output with finite elements is" in words(one)
     assert "All modules together produced 14 NaNs and 6 infinite values." in words(section)
 
 
