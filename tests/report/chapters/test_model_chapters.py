@@ -120,7 +120,7 @@ def test_layers_of_several_kinds_and_two_terms_with_one_meaning() -> None:
     text = words(model(Subject(mixed)).section)
     assert ". In layers 0 and 2: “conv” and " in text
     assert ". In layer 1: self-attention and " in text
-    assert formulas(Subject(architecture_of("rwkv"))).section.blocks
+    assert drafted(formulas, Subject(architecture_of("rwkv"))).blocks
 
 
 def test_unknown_costs_have_a_reason(demo: Subject) -> None:
