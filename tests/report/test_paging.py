@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
+from PySide6.QtWidgets import QApplication
 
 from bertviewer.report.blocks import Table
 from bertviewer.report.document import ReportDocument
@@ -45,7 +46,7 @@ def empty_part(page: bytes) -> float:
 
 
 @pytest.fixture(scope="module", params=["demo", "transformer-base", "gpt2, Letter"])
-def printed(request: pytest.FixtureRequest, demo: Subject) -> Printed:
+def printed(request: pytest.FixtureRequest, demo: Subject, qapp: QApplication) -> Printed:
     name, _, paper = request.param.partition(", ")
     subject = demo if name == "demo" else Subject(derived(name))
     shown = document_of(subject, replace(OPTIONS, appendix="full"))
