@@ -1,6 +1,6 @@
 """Drafts a report: its title, the chapters that apply, reproducibility and bibliography."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 
@@ -14,7 +14,6 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.sources.model_source import find_task
 from bertviewer.report.blocks import (
-    Answer,
     Bibliography,
     Block,
     Code,
@@ -70,8 +69,8 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
     if outline is not None:
         pictures[STACK] = Picture(outline, 150, 80)
     front = _front(subject, options, day, command, "" if outline is None else STACK)
-    sections = _without_repeated_answers(
-        [replace(draft.section, numbering=chapter.numbering) for chapter, draft in drafts.items()]
+    sections = tuple(
+        replace(draft.section, numbering=chapter.numbering) for chapter, draft in drafts.items()
     )
     for chapter in chosen:
         if chapter.name == REPRODUCIBILITY:
@@ -82,24 +81,6 @@ def draft_report(subject: Subject, options: Options, day: date, command: str = "
             continue
         sections = (*sections, replace(last, numbering=chapter.numbering))
     return ReportDraft(front, sections, pictures)
-
-
-def _without_repeated_answers(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """Return the sections with each question only where it comes first."""
-    asked: set[str] = set()
-
-    def is_repeated(block: object) -> bool:
-        if not isinstance(block, Answer):
-            return False
-        is_known = block.question in asked
-        asked.add(block.question)
-        return is_known
-
-    def cleaned(section: Section) -> Section:
-        blocks = tuple(block for block in section.blocks if not is_repeated(block))
-        return replace(section, blocks=blocks, sections=tuple(map(cleaned, section.sections)))
-
-    return tuple(map(cleaned, sections))
 
 
 def _reproducibility(subject: Subject, command: str) -> Section:
