@@ -12,6 +12,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.modules import ModuleNode, ancestors
 from bertviewer.core.sources.families import DROPOUT
+from bertviewer.core.sources.model_source import BASE
 
 NORM_TOLERANCE = 1e-3
 """How far a norm's epsilon can move the mean from 0 and the standard deviation from 1."""
@@ -76,6 +77,21 @@ def layer_stacks(architecture: Architecture) -> tuple[tuple[ModuleNode, ...], ..
             stacks.append(stack)
         inside = (*inside, *(f"{layer.path}." for layer in stack))
     return tuple(stacks)
+
+
+def task_head(architecture: Architecture) -> tuple[ModuleNode, ...]:
+    """Return the root's children with parameters that follow the last one with layers.
+
+    There are none in a base model, without layers, or in a root that has them itself: what follows
+    them there is part of the model.
+    """
+    stacks = {stack[0].parent or "" for stack in layer_stacks(architecture)}
+    bodies = {path.partition(".")[0] for path in stacks}
+    if architecture.source.task == BASE.name or not stacks or bodies & stacks:
+        return ()
+    children = architecture.children("")
+    last = max((place for place, node in enumerate(children) if node.name in bodies), default=-1)
+    return tuple(node for node in children[last + 1 :] if architecture.tensors_below(node.path))
 
 
 def layer_paths(architecture: Architecture) -> tuple[str, ...]:

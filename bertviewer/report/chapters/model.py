@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.analysis.layers import layer_stacks
+from bertviewer.core.analysis.layers import layer_stacks, task_head
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import bindings
@@ -11,7 +11,6 @@ from bertviewer.core.schema.flow import Flow
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.families import DROPOUT
-from bertviewer.core.sources.model_source import BASE
 from bertviewer.core.util.numbers import count_text
 from bertviewer.report.blocks import (
     Block,
@@ -93,13 +92,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _head(architecture: Architecture) -> Text:
     """Return what a task head adds to the base model; nothing without a head."""
-    if architecture.source.task == BASE.name:
-        return ()
-    children = architecture.children("")
-    bodies = {stack[0].path.partition(".")[0] for stack in layer_stacks(architecture)}
-    last = max((at for at, node in enumerate(children) if node.path in bodies), default=-1)
-    heads = [node for node in children[last + 1 :] if architecture.tensors_below(node.path)]
-    if last < 0 or not heads:
+    heads = task_head(architecture)
+    if not heads:
         return ()
     count = sum(node.parameters for node in heads)
     words: list[Span] = []

@@ -6,7 +6,7 @@ from itertools import islice
 from bertviewer.charts.labels import shortened, visible
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.analysis.costs import outline_of
-from bertviewer.core.analysis.layers import layer_stacks
+from bertviewer.core.analysis.layers import layer_stacks, task_head
 from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.schema.activation_run import ActivationRun
@@ -20,7 +20,6 @@ from bertviewer.core.schema.cost_texts import (
     sentence_text,
 )
 from bertviewer.core.schema.module_tree import TreeRow, fold
-from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.length_limits import position_table_lengths, trained_length
 from bertviewer.core.sources.model_source import BASE
 from bertviewer.core.util.numbers import count_text, percent_text, short_count
@@ -149,7 +148,7 @@ def _head(architecture: Architecture) -> Iterator[Span]:
     if architecture.source.task == BASE.name:
         yield "It is opened without a task head: its outputs are hidden states, not predictions."
         return
-    head = _after_layers(architecture)
+    head = task_head(architecture)
     if not head:
         return
     own = sum(node.parameters for node in head)
@@ -161,21 +160,6 @@ def _head(architecture: Architecture) -> Iterator[Span]:
     if not own and any(tensor.tied_to for tensor in tied):
         yield " (its weights are tied)"
     yield f" to the {base:,} of the base model."
-
-
-def _after_layers(architecture: Architecture) -> list[ModuleNode]:
-    """Return the root's children with parameters that follow the last one with layers.
-
-    There are none without layers, nor in a root that has them itself: what follows them there is
-    part of the model.
-    """
-    children = architecture.children("")
-    stacks = {stack[0].parent or "" for stack in layer_stacks(architecture)}
-    layers = {path.partition(".")[0] for path in stacks}
-    if not stacks or layers & stacks:
-        return []
-    last = max((place for place, node in enumerate(children) if node.name in layers), default=-1)
-    return [node for node in children[last + 1 :] if architecture.tensors_below(node.path)]
 
 
 def _figures(subject: Subject) -> Iterator[tuple[str, str]]:
