@@ -6,6 +6,7 @@ from math import floor, isfinite, log10
 
 from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.core.util.numbers import MINUS, with_minus
+from bertviewer.core.util.text import joined
 from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
 
 Figures = Iterable[float | None]
@@ -137,8 +138,7 @@ def layer_table(
         rows += [Row.of(str(number), *next(texts)) for number in range(len(layers))]
     omitted = [title for title, is_zero in zip(titles, zero, strict=True) if is_zero]
     if omitted:
-        listed = " and ".join(filter(None, (", ".join(omitted[:-1]), omitted[-1])))
-        caption += f" {listed} {'is' if len(omitted) < 2 else 'are'} 0 in every layer."
+        caption += f" {joined(omitted)} {'is' if len(omitted) < 2 else 'are'} 0 in every layer."
     columns = (Column("Layer", "right"), *(Column(titles[place], "decimal", 1) for place in kept))
     return Table(columns, tuple(rows), name, (caption,))
 

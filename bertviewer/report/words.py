@@ -1,18 +1,10 @@
 """Parts of sentences that several chapters share."""
 
-from collections.abc import Sequence
-
 from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
 
 LEAST_PROBABILITY = 0.0001
-
-
-def joined(parts: Sequence[str]) -> str:
-    """Return "a, b and c"."""
-    *others, last = parts or ("",)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def quoted_token(run: ActivationRun, token: int) -> str:

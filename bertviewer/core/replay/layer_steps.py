@@ -22,6 +22,7 @@ from bertviewer.core.tensors.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.tensors.reduction import Corner, corner_of
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
+from bertviewer.core.util.text import joined
 
 _ROLES = (("q", "queries"), ("k", "keys"), ("v", "values"))
 _NORMS = {
@@ -132,8 +133,7 @@ class _Steps:
         for value, given in found.items():
             roles = [_ROLES[side] for side in sorted(set(given))]
             self._name(value, "".join(short for short, _ in roles))
-            *words, last = (word for _, word in roles)
-            title = " and ".join(filter(None, (", ".join(words), last)))
+            title = joined([word for _, word in roles])
             self._titles[value] = title[0].upper() + title[1:]
 
     def _is_product(self, each: Assignment) -> bool:

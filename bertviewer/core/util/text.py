@@ -61,6 +61,12 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def joined(words: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"; "" of no words."""
+    *others, last = words or ("",)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def as_sentence(message: str) -> str:
     """Return a message that follows a colon in the terminal with a capital first letter.
 

@@ -8,6 +8,7 @@ from bertviewer.core.formulas.steps.attention import PRODUCTS, Change, Scores, i
 from bertviewer.core.formulas.templates.heads import reads_text
 from bertviewer.core.schema.flow import Edge, Node
 from bertviewer.core.util.numbers import with_minus
+from bertviewer.core.util.text import joined
 from bertviewer.core.walkthrough.node_groups import ENDS, NORMS, FlowEdges
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.walkthrough import Step, StepShape
@@ -141,11 +142,11 @@ class _Attention:
         roles = [role for role in self._roles[node.id] if role in _ROLES]
         if node.operation == "linear":
             if roles:
-                return f"{_listed(roles).capitalize()} projection"
+                return f"{joined(roles).capitalize()} projection"
             is_side = bool(self._roles[node.id])
             is_output = node.id in self._after
             return _OUTPUT if is_output else "Position projection" if is_side else "Projection"
-        name, of = _words(node), f" of the {_listed([_ROLES[r] for r in roles])}" if roles else ""
+        name, of = _words(node), f" of the {joined([_ROLES[r] for r in roles])}" if roles else ""
         if node.operation in ("mul", "div") and len(self._edges.data(node)) == 1:
             name = "Scaling"
         return ("Bias" if node.operation == "add" and node.reads else name) + of
@@ -179,7 +180,7 @@ class _Attention:
                     known[1].update(role for role in roles if role in _ROLES)
         steps: dict[str, list[Step]] = {}
         for (whole, heads), (reader, roles) in found.items():
-            words = _listed([_ROLES[role] for role in _ROLES if role in roles])
+            words = joined([_ROLES[role] for role in _ROLES if role in roles])
             name = f"Split the {words} into heads" if words and len(found) > 1 else _SPLIT
             steps.setdefault(reader, []).append(Step(name, (), None, whole, heads))
         return steps
@@ -297,8 +298,3 @@ def _words(node: Node) -> str:
     operation = node.operation or node.name
     words = operation.replace("_", " ")
     return _OPERATIONS.get(operation, words[:1].upper() + words[1:])
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return ``query``, ``key and value`` or ``query, key and value``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -26,6 +26,7 @@ from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text, percent_text
+from bertviewer.core.util.text import joined
 from bertviewer.report.blocks import (
     Block,
     Figure,
@@ -40,7 +41,7 @@ from bertviewer.report.pictures import ChapterDraft, Picture, Pictures, heads_pi
 from bertviewer.report.run_details import AttentionDetails
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import difference_text
-from bertviewer.report.words import joined, quoted_token
+from bertviewer.report.words import quoted_token
 
 _ENTROPY = "figure:entropy"
 _LARGE, _SMALL = (620, 0.8), (400, 0.5)

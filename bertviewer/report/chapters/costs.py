@@ -17,6 +17,7 @@ from bertviewer.core.schema.cost_texts import (
 from bertviewer.core.schema.costs import CACHE_BITS, FLOPS_PER_MAC
 from bertviewer.core.schema.count_steps import steps_of
 from bertviewer.core.util.numbers import percent_text
+from bertviewer.core.util.text import joined
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -56,8 +57,7 @@ def _forward(subject: Subject) -> Iterator[Block]:
         counted = "" if macs is None else f" In this run, {macs:,} multiply-adds were counted."
         yield Paragraph.of(f"No formula was found: {why}.{counted}")
     if not known.reason and (steps is not None or known.peak_elements(values) is not None):
-        meanings = [f"{s.name} is the number of {s.meaning}" for s in known.symbols]
-        letters = " and ".join(filter(None, (", ".join(meanings[:-1]), *meanings[-1:])))
+        letters = joined([f"{s.name} is the number of {s.meaning}" for s in known.symbols])
         yield Paragraph.of(
             Letters(
                 f"The figures are for {sentence_text(architecture, values)}, where {letters}. "

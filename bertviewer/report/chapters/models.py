@@ -9,6 +9,7 @@ from bertviewer.charts.change_grid import change_grid, tensor_cells
 from bertviewer.core.comparison.comparison import ComparedTensor, Comparison, State
 from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.util.numbers import count_text, percent_text, with_minus
+from bertviewer.core.util.text import joined
 from bertviewer.report.blocks import (
     Bar,
     Block,
@@ -97,7 +98,7 @@ def _states(found: Comparison) -> Iterator[str]:
     parts = [f"{count:,} {_STATES[state][count > 1]}" for state, count in counts.items()]
     every = sum(counts.values())
     if len(parts) > 1:
-        yield f"Of all {every:,} tensors, {', '.join(parts[:-1])} and {parts[-1]}."
+        yield f"Of all {every:,} tensors, {joined(parts)}."
     elif every > 1:
         yield f"All {parts[0].replace(' ', ' tensors ', 1)}."
     else:

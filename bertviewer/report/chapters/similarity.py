@@ -16,6 +16,7 @@ from bertviewer.core.analysis.sentence_vectors import (
 )
 from bertviewer.core.analysis.similarity import Vectors, cosine_matrix
 from bertviewer.core.schema.activation_run import ActivationRun
+from bertviewer.core.util.text import joined
 from bertviewer.report.blocks import (
     Block,
     Break,
@@ -31,7 +32,7 @@ from bertviewer.report.blocks import (
 from bertviewer.report.pictures import ChapterDraft, Picture, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import cosine_text
-from bertviewer.report.words import joined, quoted_token
+from bertviewer.report.words import quoted_token
 
 _COSINES, _MEANS, _SENTENCES = "figure:cosines", "table:cosines", "table:sentence-cosines"
 _SIZE = (480, 480)

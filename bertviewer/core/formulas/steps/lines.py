@@ -16,6 +16,7 @@ from bertviewer.core.formulas.template import Match, Template
 from bertviewer.core.graph.module_graph import MANY, ModuleGraph, Step
 from bertviewer.core.schema.flow import KnownOperation, Node, Operand
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import joined
 
 TRACED = "traced from the code"
 _MEANINGS = {
@@ -216,5 +217,5 @@ def _summary(graph: ModuleGraph) -> str:
     steps = count_text(
         count, "One step, as the code executes it", "{0} steps, as the code executes them"
     )
-    listed = " and ".join(each for each in (", ".join(known[:-1]), *known[-1:]) if each)
+    listed = joined(known)
     return f"{steps}{': ' if count == 1 else ', including '}{listed}." if known else f"{steps}."

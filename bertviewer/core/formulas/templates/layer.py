@@ -21,6 +21,7 @@ from bertviewer.core.formulas.templates.stack import uncalled
 from bertviewer.core.graph.module_graph import ModuleGraph, Step
 from bertviewer.core.schema.flow import Operand
 from bertviewer.core.sources.families import is_cross_attention
+from bertviewer.core.util.text import joined
 
 _BRANCHES = {
     "attention": ('"Attention"', "self-attention", "multi-head {}, with its output projection"),
@@ -239,7 +240,7 @@ def _values(view: ModuleView, path: ResidualPath, words: list[str], case: str) -
         "placement": placement,
         "parallel": ", parallel" if is_parallel else "",
         "one": "One sub-layer" if kind.lower().endswith("sub-layer") else "One layer of the stack",
-        "parts": " and ".join((", ".join(words[:-1]), *words[-1:])).removeprefix(" and "),
+        "parts": joined(words),
         "order": order.format(a_norm).removeprefix("each " if len(kinds) == 1 else ""),
         "where": where,
         "addition": "add & norm" if path.order == "after" else "the residual connection",

@@ -19,6 +19,7 @@ from bertviewer.core.formulas.templates.heads import sole_heads, sparse_heads
 from bertviewer.core.formulas.templates.position_biases import bias_of
 from bertviewer.core.graph.module_graph import ModuleGraph, Step, is_first
 from bertviewer.core.schema.modules import ancestors
+from bertviewer.core.util.text import joined
 
 _NAMES = {"Q": "queries", "K": "keys", "V": "values"}
 _PROJECTIONS = {
@@ -182,7 +183,7 @@ def _in_graph(view: ModuleView, layer: Affine, place: Place) -> str:
 
     compressed = [name for letter, name in _NAMES.items() if letter in compressed_for(graph, step)]
     if compressed and layer.outputs < layer.inputs:
-        listed = " and ".join(", ".join(compressed).rsplit(", ", 1))
+        listed = joined(compressed)
         return f"Reduces the input to smaller vectors, from which {listed} are computed."
     letters = "".join(sorted(projections(graph).get(step.node.id, ()), key="QKV".index))
     if letters in _PROJECTIONS:
