@@ -23,8 +23,6 @@ MAX_LENGTH = 88
 """Maximum length of a line, if it can be divided."""
 _MAX_OPENED = 40
 """A submodule with more assignments is called instead."""
-_MAX_LITERAL = 1
-"""Maximum elements of a tensor that is written as a number."""
 _FUSED = "scaled_dot_product_attention"
 _SYMBOLS = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "matmul": "@", "pow": "**"},
@@ -250,15 +248,14 @@ class LayerCode:
         if word == _FUSED:
             return list(self._attention(operation, path))
         reads = self._reads((operation.args, operation.kwargs))
-        _check(operation)
+        _written(operation, word, str)  # raises LookupError if it has no code
 
         def write(code: Callable[[int], str]) -> str:
             return _written(operation, word, self._coded(code))
 
-        is_sum = word == "add" and len(reads) == 2
-        is_product = word == "matmul" and len(reads) == 2
-        kind = "softmax" if word == "softmax" else "sum" if is_sum else ""
-        kind = "product" if is_product else kind
+        kind = "softmax" if word == "softmax" else ""
+        if len(reads) == 2:
+            kind = {"add": "sum", "matmul": "product"}.get(word, kind)
         is_atom = word not in {*_SYMBOLS, *_REVERSED, *_SIGNS}
         operations = range(number, number + 1)
         return [Assignment(operation.results, reads, write, kind, path, operations, is_atom)]
@@ -354,19 +351,20 @@ class LayerCode:
             if self.trace.values[value].kind in ("parameter", "buffer"):
                 continue
             number = self.same(value)
-            if self.trace.values[number].kind == "constant" and number not in self._inputs:
+            if self._is_constant(number):
                 self._literal(number)
                 continue
             found.append(number)
         return tuple(found)
 
-    @property
-    def _inputs(self) -> set[int]:
-        return {value for _, value in self.call.inputs}
+    def _is_constant(self, value: int) -> bool:
+        """Return whether a value is a tensor of the code, not an input of the layer."""
+        inputs = {number for _, number in self.call.inputs}
+        return value >= 0 and self.trace.values[value].kind == "constant" and value not in inputs
 
     def _literal(self, value: int) -> str:
         tensor = self._tensor(value)
-        if tensor.numel() > _MAX_LITERAL or tensor.dim():
+        if tensor.dim():
             raise LookupError("a tensor of the code is not known")
         return f"torch.tensor({_plain(tensor.item())}, dtype={tensor.dtype})"
 
@@ -382,13 +380,7 @@ class LayerCode:
                 module = self.module(owner)
                 return f"{module}.{name}" if name.isidentifier() else f"{module}[{name}]"
             same = self.same(value)
-            if (
-                same >= 0
-                and self.trace.values[same].kind == "constant"
-                and same not in self._inputs
-            ):
-                return self._literal(same)
-            return code(same)
+            return self._literal(same) if self._is_constant(same) else code(same)
 
         return coded
 
@@ -439,17 +431,12 @@ def _refs(operand: object) -> Iterator[int]:
         yield from _refs((operand.start, operand.stop, operand.step))
 
 
-def _check(operation: Operation) -> None:
-    """Check that an operation and its operands can be written.
+def _written(operation: Operation, word: str, code: Callable[[int], str]) -> str:
+    """Return an operation as code.
 
     Raises:
-        LookupError: they cannot.
+        LookupError: it or an operand cannot be written.
     """
-    _written(operation, word_of(operation.function), str)
-
-
-def _written(operation: Operation, word: str, code: Callable[[int], str]) -> str:
-    """Return an operation as code."""
     args, function = operation.args, operation.function
     kwargs = tuple(
         (key, value) for key, value in operation.kwargs if key not in _OMITTED and value is not None

@@ -52,9 +52,7 @@ def inside_layer(cached: CachedRun, path: str, progress: Progress = no_progress)
         raise UserError(f"{path} was not called in this run or returned no tensor")
     tracer = Keeper(cached.module(progress), path)
     with tracer.watching():
-        replay_call(
-            cached.model, cached.cache, path, lambda _: None, lambda _: None, progress
-        )  # fmt: skip
+        replay_call(cached.model, cached.cache, path, lambda _: None, lambda _: None, progress)
     trace = tracer.trace()
     try:
         code = LayerCode(trace, tracer.tensors, tracer, path)
@@ -95,15 +93,13 @@ class _Steps:
             lines = tuple(self._lines(each))
             name = self._names[value]
             is_head = each.kind in _ONE_HEAD and code.tensors[value].dim() > 2
-            title = self._titles[value]
-            title += HEAD if is_head else ""
+            title = self._titles[value] + (HEAD if is_head else "")
             corner = self._corner(name, value, "output")
             steps.append(LayerStep(title, name, lines, corner, is_head))
-        before, after = (self._state(value) for value in (x, code.output))
-        setup = [*self._setup(x, before)]
+        setup = [*self._setup(x)]
         if any("F." in line for step in steps for line in step.code):
             setup.insert(1, "import torch.nn.functional as F")
-        return InsideLayer(code.path, tuple(setup), tuple(steps), before, after)
+        return InsideLayer(code.path, tuple(setup), tuple(steps))
 
     # Keys: the values that are shown
 
@@ -120,8 +116,7 @@ class _Steps:
         for each in code.assignments:
             sides: tuple[int, ...] = ()
             if each.kind == "scores" and len(each.reads) == 2 and each.reads[0] not in found:
-                first = self._is_product(each)
-                sides = (0, 1) if first else ()
+                sides = () if self._reads_scores(each) else (0, 1)
             elif each.kind == "weighted":
                 sides = (2,)
             for side in sides:
@@ -136,8 +131,8 @@ class _Steps:
             title = joined([word for _, word in roles])
             self._titles[value] = title[0].upper() + title[1:]
 
-    def _is_product(self, each: Assignment) -> bool:
-        return not any(
+    def _reads_scores(self, each: Assignment) -> bool:
+        return any(
             read in self._code.made and self._code.made[read].kind == "scores"
             for read in each.reads
         )
@@ -292,8 +287,9 @@ class _Steps:
         self._inputs[found] = name
         return found
 
-    def _setup(self, x: int, state: int | None) -> Iterator[str]:
+    def _setup(self, x: int) -> Iterator[str]:
         """Yield the lines that run the model and define the inputs of the layer."""
+        state = self._state(x)
         is_random = self._cached.run.source.weights == "random"
         yield from _model_lines(self._cached.model.running_module, is_random)
         yield from _input_lines(self._cached.cache.inputs)
@@ -343,10 +339,8 @@ class _Steps:
         if tensor.dim() != 3 or tensor.shape[0] != 1:
             return None
         found = tensor[0].float().cpu().numpy()
-        states: Mapping[int, np.ndarray] = dict(enumerate(self._cached.run.hidden_states))
-        return next(
-            (n for n, it in states.items() if np.array_equal(it, found, equal_nan=True)), None
-        )
+        states = enumerate(self._cached.run.hidden_states)
+        return next((n for n, it in states if np.array_equal(it, found, equal_nan=True)), None)
 
 
 def _model_lines(module: nn.Module, is_random: bool) -> Iterator[str]:

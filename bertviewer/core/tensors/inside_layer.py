@@ -34,12 +34,8 @@ class InsideLayer(Struct, frozen=True, eq=False):
         setup: lines of Python that load the model from a ``folder``, run it and define the inputs
             of the layer.
         steps: from its input to its output.
-        input_state: the hidden state that is its input, ``None`` if there is none.
-        output_state: the hidden state that is its output, ``None`` if there is none.
     """
 
     path: str
     setup: tuple[str, ...]
     steps: tuple[LayerStep, ...]
-    input_state: int | None = None
-    output_state: int | None = None

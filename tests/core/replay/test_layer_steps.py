@@ -71,13 +71,6 @@ def test_a_module_of_several_products_is_no_linear_layer() -> None:
     assert inside.steps[1].title == "Module self"
 
 
-def test_the_output_of_a_layer_is_the_next_hidden_state() -> None:
-    assert [replayed("bert")[1].output_state, replayed("gpt2")[1].output_state] == [1, 1]
-    # The last hidden state of GPT-2 is that of the norm after the layers.
-    _, inside = replayed("gpt2", n_layer=1)
-    assert (inside.input_state, inside.output_state) == (0, None)
-
-
 def test_a_module_that_computes_nothing_has_no_steps() -> None:
     model = small_model("bert")
     cache = ActivationCache("units")
