@@ -26,8 +26,9 @@ from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.bindings import split_source_target
 from bertviewer.core.sources.families import MASK_TOKENS
 from bertviewer.core.util.numbers import percent_text, with_minus
-from bertviewer.core.util.text import isolated
+from bertviewer.core.util.text import isolated, upper_first
 from bertviewer.report.subject import Subject
+from bertviewer.report.words import quoted
 
 MAX_FINDINGS = 5
 MIN_TOKENS = 5
@@ -102,7 +103,7 @@ def _prediction(subject: Subject, run: ActivationRun) -> Finding | None:
         if scores.of == "text" and scores.probabilities is not None:
             best_label = scores.best[0]
             probability = float(scores.probabilities[0, best_label])
-            label = _quoted(scores.labels[best_label])
+            label = quoted(scores.labels[best_label])
             share = percent_text(probability)
             return Finding(f"The model predicts {label} with a probability of {share}.", 1.0)
         line = best_line(run, scores)
@@ -115,7 +116,7 @@ def _prediction(subject: Subject, run: ActivationRun) -> Finding | None:
         if found.random_tensors or not is_hidden or not best or not isfinite(best[0].probability):
             continue
         guesses = [
-            f"{_quoted(word_text([one.text]))} ({percent_text(one.probability)})" for one in best
+            f"{quoted(word_text([one.text]))} ({percent_text(one.probability)})" for one in best
         ]
         what = f"after {_token(run, found.position)}" if is_next else _token(run, found.position)
         return Finding(
@@ -154,7 +155,7 @@ def _same_word(subject: Subject, run: ActivationRun) -> Finding | None:
     if fall < 0.1:
         return None
     return Finding(
-        f"{_quoted(word)} occurs in both sentences: the cosine of its two vectors falls from "
+        f"{quoted(word)} occurs in both sentences: the cosine of its two vectors falls from "
         f"{_cosine(first)} in {_state(run, 0)} to {_cosine(last)} in {_state(run, -1)}.",
         0.9,
     )
@@ -169,9 +170,9 @@ def _neighbour_head(subject: Subject, run: ActivationRun) -> Finding | None:
     head, name = max(best, key=lambda found: found[0].value, default=(None, None))
     if head is None or name is None or head.value < 0.5:
         return None
-    text = f"{_head(head)} attends mostly to {_NEIGHBOURS[name]}"
     share = percent_text(head.value)
-    return Finding(f"{text[:1].upper()}{text[1:]}: {share} on average.", head.value)
+    text = f"{_head(head)} attends mostly to {_NEIGHBOURS[name]}: {share} on average."
+    return Finding(upper_first(text), head.value)
 
 
 def _sink(subject: Subject, run: ActivationRun) -> Finding | None:
@@ -351,11 +352,7 @@ def _state(run: ActivationRun, state: int) -> str:
 
 
 def _token(run: ActivationRun, token: int) -> str:
-    return f"{_quoted(run.tokens[token].text)} (token {token})"
-
-
-def _quoted(text: str) -> str:
-    return f"“{isolated(shortened(visible(text), MAX_TOKEN))}”"
+    return f"{quoted(run.tokens[token].text)} (token {token})"
 
 
 def _cosine(value: float) -> str:

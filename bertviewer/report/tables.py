@@ -8,13 +8,13 @@ from bertviewer.charts.table import DataTable, TableCell
 from bertviewer.core.util.numbers import MINUS, with_minus
 from bertviewer.core.util.text import joined
 from bertviewer.report.blocks import Bar, Code, Column, Row, Span, Strong, Table, Text
+from bertviewer.report.words import likelihood
 
 Figures = Iterable[float | None]
 DIGITS = 5
 """Significant digits of the largest number of a column."""
 _SMALL, _LARGE = 1e-3, 1e6
 """Numbers outside of these limits are written with a power of 10."""
-_LEAST_PROBABILITY = 0.0001
 _POWER = re.compile(r"(.*\d)e(\S+)")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -146,8 +146,7 @@ def layer_table(
 def _cell(cell: TableCell, kind: str) -> Text:
     text = cell.text
     if kind == "bar" and isinstance(cell.value, float) and isfinite(cell.value):
-        is_tiny = 0 < cell.value < _LEAST_PROBABILITY
-        text = f"< {_LEAST_PROBABILITY}" if is_tiny else f"{cell.value:.4f}"
+        text = likelihood(cell.value)
     if power := _POWER.fullmatch(text):
         text = f"{power[1]} × 10{str(int(power[2].replace(MINUS, '-'))).translate(_SUPERSCRIPTS)}"
     span: Span = Strong(text) if cell.is_bold else text

@@ -4,14 +4,17 @@ from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
 
-LEAST_PROBABILITY = 0.0001
+
+def quoted(text: str, length: int = MAX_TOKEN) -> str:
+    """Return a token, a label or another text of a user or a model in quotes, shortened."""
+    return f"“{isolated(shortened(visible(text), length))}”"
 
 
 def quoted_token(run: ActivationRun, token: int) -> str:
     """Return a token with its position: “bank” (2)."""
-    return f"“{isolated(shortened(visible(run.tokens[token].text), MAX_TOKEN))}” ({token})"
+    return f"{quoted(run.tokens[token].text)} ({token})"
 
 
 def likelihood(value: float) -> str:
     """Return a probability with four decimals."""
-    return "< 0.0001" if 0 < value < LEAST_PROBABILITY else f"{value:.4f}"
+    return "< 0.0001" if 0 < value < 0.0001 else f"{value:.4f}"

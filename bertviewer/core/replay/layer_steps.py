@@ -22,7 +22,7 @@ from bertviewer.core.tensors.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.tensors.reduction import Corner, corner_of
 from bertviewer.core.util.errors import UserError
 from bertviewer.core.util.progress import Progress, no_progress
-from bertviewer.core.util.text import joined
+from bertviewer.core.util.text import joined, lower_first, upper_first
 
 _ROLES = (("q", "queries"), ("k", "keys"), ("v", "values"))
 _NORMS = {
@@ -128,8 +128,7 @@ class _Steps:
         for value, given in found.items():
             roles = [_ROLES[side] for side in sorted(set(given))]
             self._name(value, "".join(short for short, _ in roles))
-            title = joined([word for _, word in roles])
-            self._titles[value] = title[0].upper() + title[1:]
+            self._titles[value] = upper_first(joined([word for _, word in roles]))
 
     def _reads_scores(self, each: Assignment) -> bool:
         return any(
@@ -155,7 +154,7 @@ class _Steps:
         (value,) = each.results
         title = self._titles.get(value) or self._title(each)
         if value == self._code.output:
-            title = f"Output ({title[0].lower()}{title[1:]})" if title else "Output"
+            title = f"Output ({lower_first(title)})" if title else "Output"
         users = self._code.users(value)
         is_single = len(users) == 1 and each.kind in ("sum", "scores")
         if is_single and value != self._code.output:
@@ -187,7 +186,7 @@ class _Steps:
             case "call" if known & set(_NORMS) and not linears:
                 norm = next(_NORMS[word] for word in known if word in _NORMS)
                 sums = (read for read in each.reads if self._is_inner_sum(read))
-                return f"Residual sum and {norm}" if any(sums) else norm[0].upper() + norm[1:]
+                return f"Residual sum and {norm}" if any(sums) else upper_first(norm)
             case "call" if linears:
                 return self._linear_title(each, is_single=linears == 1)
             case "call" if "activation" in known:

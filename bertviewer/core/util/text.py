@@ -67,6 +67,16 @@ def joined(words: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def upper_first(text: str) -> str:
+    """Return a text with its first letter in upper case; the others are unchanged."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def lower_first(text: str) -> str:
+    """Return a text with its first letter in lower case; the others are unchanged."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
 def as_sentence(message: str) -> str:
     """Return a message that follows a colon in the terminal with a capital first letter.
 

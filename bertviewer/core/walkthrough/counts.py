@@ -28,6 +28,7 @@ from bertviewer.core.expressions.symbols import Symbol, name_order
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.count_steps import readable
 from bertviewer.core.schema.modules import ModuleNode, TensorInfo, ancestors
+from bertviewer.core.util.text import lower_first
 from bertviewer.core.walkthrough.walkthrough import (
     Piece,
     Section,
@@ -319,7 +320,7 @@ def _title(section: Section) -> str:
         return blocks if section.times > 1 else blocks.replace("blocks", "block")
     if section.times == 1:
         return title.replace("layer", "block").replace("Layer", "Block")
-    return f"Blocks like {title[:1].lower()}{title[1:]}"
+    return f"Blocks like {lower_first(title)}"
 
 
 class Subtotal(Struct, frozen=True):

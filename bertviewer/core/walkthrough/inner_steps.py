@@ -8,7 +8,7 @@ from bertviewer.core.formulas.steps.attention import PRODUCTS, Change, Scores, i
 from bertviewer.core.formulas.templates.heads import reads_text
 from bertviewer.core.schema.flow import Edge, Node
 from bertviewer.core.util.numbers import with_minus
-from bertviewer.core.util.text import joined
+from bertviewer.core.util.text import joined, upper_first
 from bertviewer.core.walkthrough.node_groups import ENDS, NORMS, FlowEdges
 from bertviewer.core.walkthrough.shapes import ShapeReader
 from bertviewer.core.walkthrough.walkthrough import Step, StepShape
@@ -297,4 +297,4 @@ def _step(name: str, inputs: StepShape | None, output: StepShape | None, node: N
 def _words(node: Node) -> str:
     operation = node.operation or node.name
     words = operation.replace("_", " ")
-    return _OPERATIONS.get(operation, words[:1].upper() + words[1:])
+    return _OPERATIONS.get(operation, upper_first(words))

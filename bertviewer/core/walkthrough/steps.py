@@ -10,6 +10,7 @@ from bertviewer.core.formulas.embedding import index_kind
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.flow import Edge, Flow, Node
+from bertviewer.core.util.text import upper_first
 from bertviewer.core.walkthrough.inner_steps import InnerSteps
 from bertviewer.core.walkthrough.node_groups import (
     BLOCKS,
@@ -213,7 +214,7 @@ class StepReader:
 
     def _name(self, operation: str) -> str:
         words = operation.replace("_", " ")
-        name = _NAMES.get(operation, words[:1].upper() + words[1:])
+        name = _NAMES.get(operation, upper_first(words))
         is_own = self._place == "embeddings" and name in _OF_EMBEDDINGS
         return f"Embedding {_OF_EMBEDDINGS[name]}" if is_own else name
 

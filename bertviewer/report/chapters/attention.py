@@ -26,7 +26,7 @@ from bertviewer.core.analysis.padding import Padding
 from bertviewer.core.analysis.tokens import token_classes
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.numbers import count_text, percent_text
-from bertviewer.core.util.text import joined
+from bertviewer.core.util.text import joined, upper_first
 from bertviewer.report.blocks import (
     Block,
     Figure,
@@ -240,7 +240,7 @@ def _layer(
         f"heads-{layer.path}-{layer.call}",
         heads_picture(heads_chart(RunAttention(run, details.maps[layer], layer))),
         f"All heads of {layer_name(layer)}, with queries as rows and keys as columns. "
-        + (f"{seen[:1].upper()}{seen[1:]}. " if seen else "")
+        + (f"{upper_first(seen)}. " if seen else "")
         + "H is the entropy in nats"
         + (", d the mean distance in tokens." if has_distance else "."),
         f"The attention maps of all heads of {layer_name(layer)}.",
@@ -274,7 +274,7 @@ def _large(run: ActivationRun, details: AttentionDetails, pictures: Pictures) ->
     yield pictures.figure(
         "head",
         Picture(head_chart(RunAttention(run, maps, layer), head), side, side),
-        f"{name[:1].upper()}{name[1:]} {seen} Rows are queries, columns are keys.",
+        f"{upper_first(name)} {seen} Rows are queries, columns are keys.",
         f"The attention map of {name}.",
         width,
     )

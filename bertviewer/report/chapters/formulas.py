@@ -13,6 +13,7 @@ from bertviewer.core.formulas.notation import styled
 from bertviewer.core.schema.architecture import Architecture
 from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
+from bertviewer.core.util.text import lower_first
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -314,7 +315,7 @@ def _joined(texts: Sequence[Text], separator: str) -> Iterator[Span]:
 def _trivial(groups: Iterable[Group]) -> Iterator[Block]:
     """Yield one paragraph on modules whose formulas are trivial."""
     texts = [
-        (Code(group.node.class_name), f": {formula.summary[:1].lower()}{formula.summary[1:-1]}")
+        (Code(group.node.class_name), f": {lower_first(formula.summary[:-1])}")
         for group in groups
         for _, formula in group.uses
     ]

@@ -12,6 +12,7 @@ from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.schema.modules import ModuleNode
 from bertviewer.core.sources.families import DROPOUT
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import lower_first
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -54,7 +55,7 @@ def _description(subject: Subject) -> Iterator[Span]:
         yield (
             " is a neural network composed of modules. "
             if formula is None
-            else f" {formula.summary[:1].lower()}{formula.summary[1:]} "
+            else f" {lower_first(formula.summary)} "
         )
     for stack in stacks:
         first, kinds = stack[0], _kinds(architecture, stack)

@@ -8,6 +8,7 @@ from bertviewer.core.expressions.symbols import shape_text
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.schema.source_info import SEED
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import lower_first
 from bertviewer.report.blocks import Code, Paragraph, Points, Section, Strong, Text
 from bertviewer.report.chapters.sentence import text_blocks
 from bertviewer.report.pictures import ChapterDraft
@@ -55,7 +56,7 @@ def _learned(subject: Subject, run: ActivationRun) -> Iterator[Text]:
         "; parameters, multiply-adds and memory do not depend on the values of the weights either.",
     )
     if run.check is not None:
-        yield ("Checks: ", _sentence_case(run.check.verdict.lstrip("✓✗ ")))
+        yield ("Checks: ", lower_first(run.check.verdict.lstrip("✓✗ ")))
     else:
         yield (
             "Checks: every formula can be verified on this run with ",
@@ -64,10 +65,6 @@ def _learned(subject: Subject, run: ActivationRun) -> Iterator[Text]:
         )
     yield from _initial(subject, run)
     yield from _layers(subject, run)
-
-
-def _sentence_case(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _initial(subject: Subject, run: ActivationRun) -> Iterator[Text]:

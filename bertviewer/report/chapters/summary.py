@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bertviewer.charts.labels import shortened, visible
+from bertviewer.charts.labels import shortened
 from bertviewer.core.analysis.attention_modules import attention_paths
 from bertviewer.core.analysis.costs import outline_of
 from bertviewer.core.analysis.layers import layer_stacks, task_head
@@ -23,7 +23,7 @@ from bertviewer.core.schema.module_tree import TreeRow, fold
 from bertviewer.core.sources.length_limits import position_table_lengths, trained_length
 from bertviewer.core.sources.model_source import BASE
 from bertviewer.core.util.numbers import count_text, percent_text, short_count
-from bertviewer.core.util.text import isolated
+from bertviewer.core.util.text import lower_first
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -42,6 +42,7 @@ from bertviewer.report.findings import findings, why_no_findings
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.run_text import other_tokenizer
 from bertviewer.report.subject import Subject
+from bertviewer.report.words import quoted
 
 MAX_NAME, MAX_SENTENCE, MAX_REASON = 48, 160, 160
 """Maximum length of a name, of the sentence, and of a reason: the summary fits on one page."""
@@ -77,7 +78,7 @@ def _description(architecture: Architecture) -> Iterator[Span]:
     """Yield what the model computes, its layers, and the shares of its parts."""
     root = architecture.root
     formula = formula_of(root, architecture)
-    does = "" if formula is None else f"{formula.summary[:1].lower()}{formula.summary[1:]} "
+    does = "" if formula is None else f"{lower_first(formula.summary)} "
     if not does:
         yield from (_name(root.class_name), " is a neural network composed of modules. ")
     elif does.partition(" ")[0].endswith("s"):  # a verb: not as in "the encoder reads"
@@ -273,7 +274,7 @@ def _size(size: int) -> str:
 
 def _findings(subject: Subject, run: ActivationRun) -> Iterator[Block]:
     texts = filter(None, (run.sentence.text, run.sentence.pair))
-    shown = " and ".join(f"“{isolated(shortened(visible(each), MAX_SENTENCE))}”" for each in texts)
+    shown = " and ".join(quoted(each, MAX_SENTENCE) for each in texts)
     tokens = count_text(len(run.tokens), "1 token", "{0} tokens")
     yield Paragraph.of(Strong("Findings"), f" for {shown} ({tokens}):")
     if found := findings(subject):

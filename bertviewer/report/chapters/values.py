@@ -13,6 +13,7 @@ from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.tensors.inside_layer import HEAD, InsideLayer, LayerStep
 from bertviewer.core.tensors.reduction import Corner
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import lower_first
 from bertviewer.report.blocks import (
     Block,
     Code,
@@ -146,7 +147,7 @@ def _is_layer(path: str) -> bool:
 
 def _code(step: LayerStep) -> Iterator[str]:
     *lines, last = step.code
-    title = step.title[0].lower() + step.title[1:].removesuffix(HEAD)
+    title = lower_first(step.title.removesuffix(HEAD))
     if not lines and len(f"{last}  # {title}") <= MAX_LENGTH:
         yield f"{last}  # {title}"
     else:

@@ -19,6 +19,7 @@ from bertviewer.charts.map.values import (
     MapMeasure,
 )
 from bertviewer.charts.theme import NORMAL
+from bertviewer.core.util.text import upper_first
 from bertviewer.plots.fonts import grown, sized
 from bertviewer.ui.map.strip import ModelStrip
 from bertviewer.ui.settings.translation import translate
@@ -127,4 +128,4 @@ class MeasureButton(MenuButton):
 
 def capitalized(title: str) -> str:
     """Return a title with an upper-case first letter."""
-    return title[:1].upper() + title[1:]
+    return upper_first(title)

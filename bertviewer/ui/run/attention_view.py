@@ -23,6 +23,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_
 from bertviewer.core.analysis.attention_maps import most_attended, most_attending
 from bertviewer.core.replay.recorded_run import RecordedRun
 from bertviewer.core.util.numbers import count_text
+from bertviewer.core.util.text import upper_first
 from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.head_grid import HeadGrid
@@ -306,7 +307,7 @@ class HeadPanel(QWidget):
         """Return the head's entropy and distance, and a tooltip that explains them."""
         both = [attended.maps for attended in (pair.b, pair.a) if attended is not None]
         keys = pair.b.maps.probabilities.shape[2]
-        name = name[:1].upper() + name[1:] if name else self.tr("Head {0}").format(head)
+        name = upper_first(name) if name else self.tr("Head {0}").format(head)
         entropies = _values_text(*(maps.entropies[head] for maps in both))
         text = self.tr("{0}: H {1} nats").format(name, entropies)
         tip = self.tr(
