@@ -1,6 +1,6 @@
 """Section on a sentence in two models: predictions, or else token vectors and attention."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -29,6 +29,11 @@ from bertviewer.report.words import likelihood, quoted_token
 _CLASSES, _VECTORS = "table:models-classes", "table:models-vectors"
 _MAX_ROWS, _MAX_HEADS = 40, 3
 _SIDES = ("left", "right")
+_SIDE_COLUMNS = tuple(
+    column
+    for side in ("Left", "Right")
+    for column in (Column(side, share=1), Column("Probability", "decimal"))
+)
 
 
 class _Side(Struct, frozen=True, eq=False):
@@ -132,8 +137,11 @@ def _classes(left: _Side, right: _Side, is_same: bool) -> Iterator[Block]:
     yield Paragraph.of(f"Left model: {lines[0]}. Right model: {lines[1]}.")
     if one.of == "answer" or one.labels != other.labels or len(one.labels) < 2:
         return
-    a, b = (_row(scores) for scores in (one, other))
     is_value = one.probabilities is None
+    a, b = (
+        (each.logits if each.probabilities is None else each.probabilities)[0].tolist()
+        for each in (one, other)
+    )
     text = cosine_text if is_value else likelihood
     order = sorted(range(len(a)), key=lambda label: -b[label])[:_MAX_ROWS]
     rows = tuple(
@@ -151,12 +159,6 @@ def _classes(left: _Side, right: _Side, is_same: bool) -> Iterator[Block]:
     )
     what = "Values" if is_value else "Probabilities"
     yield Table(columns, rows, _CLASSES, (f"{what} of the classes in both models.",))
-
-
-def _row(scores: ClassScores) -> list[float]:
-    found = scores.logits if scores.probabilities is None else scores.probabilities
-    values: list[float] = found[0].tolist()
-    return values
 
 
 def _labels(run: ActivationRun, one: ClassScores, other: ClassScores) -> Iterator[Block]:
@@ -197,15 +199,12 @@ def _labels(run: ActivationRun, one: ClassScores, other: ClassScores) -> Iterato
         )
         for token, row in changed[:_MAX_ROWS]
     )
-    columns = (
-        Column("Token", share=1),
-        *(
-            column
-            for side in ("Left", "Right")
-            for column in (Column(side, share=1), Column("Probability", "decimal"))
-        ),
+    yield Table(
+        (Column("Token", share=1), *_SIDE_COLUMNS),
+        rows,
+        _CLASSES,
+        ("Tokens that the two models label differently.",),
     )
-    yield Table(columns, rows, _CLASSES, ("Tokens that the two models label differently.",))
 
 
 def _probability(scores: ClassScores, row: int) -> str:
@@ -232,17 +231,9 @@ def _candidates(left: _Side, right: _Side, place: str) -> Iterator[Block]:
             )
             for rank, pair in enumerate(zip(*tops, strict=False), 1)
         )
-        columns = (
-            Column("Rank", "right"),
-            *(
-                column
-                for side in ("Left", "Right")
-                for column in (Column(side, share=1), Column("Probability", "decimal"))
-            ),
-        )
-        yield Table(
-            columns, rows, name, (f"Most likely tokens {place.lower()} {where} in both models.",)
-        )
+        columns = (Column("Rank", "right"), *_SIDE_COLUMNS)
+        caption = f"Most likely tokens {place.lower()} {where} in both models."
+        yield Table(columns, rows, name, (caption,))
 
 
 def _change(one: Candidate, other: Candidate) -> str:
@@ -260,10 +251,9 @@ def _vectors(left: ActivationRun, right: ActivationRun) -> Iterator[Block]:
     """Yield the cosines of each token's vectors in the two models."""
     if not left.hidden_states or not right.hidden_states:
         return
-    states: Mapping[str, tuple[int, int]] = {"Embeddings": (0, 0), "Last layer": (-1, -1)}
     shown: dict[str, Cosines] = {}
-    for name, (a, b) in states.items():
-        one, other = left.hidden_states[a], right.hidden_states[b]
+    for name, state in (("Embeddings", 0), ("Last layer", -1)):
+        one, other = left.hidden_states[state], right.hidden_states[state]
         if one.shape == other.shape:
             shown[name] = cosines(one, other)
     if not shown:
