@@ -1,8 +1,17 @@
 """Parts of sentences that several chapters share."""
 
+from collections.abc import Iterable, Iterator
+
 from bertviewer.charts.labels import MAX_TOKEN, shortened, visible
 from bertviewer.core.schema.activation_run import ActivationRun
 from bertviewer.core.util.text import isolated
+from bertviewer.report.blocks import Span, Text
+
+
+def separated(texts: Iterable[Text], separator: str) -> Iterator[Span]:
+    """Yield texts with a separator between them."""
+    for place, text in enumerate(texts):
+        yield from (separator, *text) if place else text
 
 
 def quoted(text: str, length: int = MAX_TOKEN) -> str:

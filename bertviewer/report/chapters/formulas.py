@@ -25,12 +25,12 @@ from bertviewer.report.blocks import (
     Row,
     Section,
     See,
-    Span,
     Table,
     Text,
 )
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
+from bertviewer.report.words import separated
 
 _TRIVIAL_ROLES = frozenset({"composition", "dropout", "identity", "product"})
 """Roles of modules that are described in one sentence."""
@@ -166,7 +166,7 @@ def _notation(
     rows = [
         Row.of(
             meaning.capitalize(),
-            tuple(_joined([(Maths(symbol),) for symbol in symbols if symbol in values], ", ")),
+            tuple(separated([(Maths(symbol),) for symbol in symbols if symbol in values], ", ")),
             ", ".join(values[symbol] for symbol in symbols if symbol in values) or "–",
             *(Maths(letter) if letter else "–" for letter in letters),
         )
@@ -213,11 +213,11 @@ def _blocks(
     said.update(notes)
     where = _where([t for t in formula.terms if t != common.get(t.symbol)], formula.maths)
     listed = [
-        (*_joined([(Code(child.name),) for child in children], ", "), " (", See(part.name), ")")
+        (*separated([(Code(child.name),) for child in children], ", "), " (", See(part.name), ")")
         for part, children in parts
     ]
     if listed:
-        where = (*where, " " if where else "", "Parts: ", *_joined(listed, ", "), ".")
+        where = (*where, " " if where else "", "Parts: ", *separated(listed, ", "), ".")
     yield FormulaBlock(
         title=formula.title,
         about=about,
@@ -262,7 +262,7 @@ class _Entry(Struct, frozen=True):
     @property
     def text(self) -> Text:
         """The entry in a sentence."""
-        names = _joined([(Maths(styled(each)),) for each in self.symbols], ", ")
+        names = separated([(Maths(styled(each)),) for each in self.symbols], ", ")
         return (*names, " ", Letters(", ".join(filter(None, (self.meaning, self.sizes)))))
 
 
@@ -280,7 +280,7 @@ def _where(terms: Iterable[Term], maths: Sequence[str] = ()) -> Text:
             meaning = f"{plural} of the {', '.join(names)} and {last} projections"
             same = [_Entry(tuple(symbol for each in same for symbol in each.symbols), meaning)]
         entries += (each.text for each in same)
-    return (*_joined(entries, "; "), ".") if entries else ()
+    return (*separated(entries, "; "), ".") if entries else ()
 
 
 def _entries(terms: Sequence[Term], maths: str) -> Iterator[_Entry]:
@@ -307,11 +307,6 @@ def _kind_of(entry: _Entry) -> str:
     return found[1] if found else ""
 
 
-def _joined(texts: Sequence[Text], separator: str) -> Iterator[Span]:
-    for number, text in enumerate(texts):
-        yield from ((separator, *text) if number else text)
-
-
 def _trivial(groups: Iterable[Group]) -> Iterator[Block]:
     """Yield one paragraph on modules whose formulas are trivial."""
     texts = [
@@ -320,4 +315,4 @@ def _trivial(groups: Iterable[Group]) -> Iterator[Block]:
         for _, formula in group.uses
     ]
     if texts:
-        yield Paragraph(("Other modules: ", *_joined(texts, "; "), "."))
+        yield Paragraph(("Other modules: ", *separated(texts, "; "), "."))

@@ -29,6 +29,7 @@ from bertviewer.report.blocks import (
 from bertviewer.report.chapters.parameters import SYMBOLS
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.subject import Subject
+from bertviewer.report.words import separated
 
 MAX_VALUE = 2_000
 """Characters of one value of the configuration; a thousand labels are cut."""
@@ -84,9 +85,8 @@ def _is_set(value: object) -> bool:
 
 
 def _listed(keys: Iterable[str], config: Mapping[str, Any]) -> Iterator[Span]:
-    for place, key in enumerate(keys):
-        yield from (", ",) if place else ()
-        yield Code(f"{key}={_value(config[key])}" if key in config else key)
+    codes = (f"{key}={_value(config[key])}" if key in config else key for key in keys)
+    return separated(((Code(code),) for code in codes), ", ")
 
 
 def _value(value: object) -> str:

@@ -42,7 +42,7 @@ from bertviewer.report.findings import findings, why_no_findings
 from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.run_text import other_tokenizer
 from bertviewer.report.subject import Subject
-from bertviewer.report.words import quoted
+from bertviewer.report.words import quoted, separated
 
 MAX_NAME, MAX_SENTENCE, MAX_REASON = 48, 160, 160
 """Maximum length of a name, of the sentence, and of a reason: the summary fits on one page."""
@@ -63,8 +63,7 @@ def _blocks(subject: Subject) -> Iterator[Block]:
     yield Facts(tuple((name, (Letters(text),)) for name, text in _figures(subject)))
     if subject.run is not None:
         yield from _findings(subject, subject.run)
-    items = [span for item in _health(subject) for span in (*item, " · ")]
-    yield Paragraph((Strong("Health"), ": ", *items[:-1], "."))
+    yield Paragraph((Strong("Health"), ": ", *separated(_health(subject), " · "), "."))
     if caveats := tuple(_caveats(subject)):
         yield Paragraph.of(Strong("Caveats"))
         yield Points(tuple((caveat,) for caveat in caveats))

@@ -1,6 +1,6 @@
 """Chapter on the steps inside a layer: code and values, or excerpts of modules' tensors."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import isfinite
 
@@ -31,6 +31,7 @@ from bertviewer.report.pictures import ChapterDraft
 from bertviewer.report.run_details import ModuleExcerpts
 from bertviewer.report.subject import Subject
 from bertviewer.report.tables import exact, fixed
+from bertviewer.report.words import separated
 
 DOTS = "…"
 MAX_LENGTH = 88
@@ -131,7 +132,7 @@ def _state_text(subject: Subject, run: ActivationRun, inside: InsideLayer) -> Te
     final = run.state_paths[last]
     below = f"{inside.path}."
     if final and not any(_is_layer(path) or below.startswith(f"{path}.") for path in final):
-        paths: Text = tuple(span for path in final for span in (" and ", Code(path)))[1:]
+        paths = separated([(Code(path),) for path in final], " and ")
         text = (
             *text,
             f" The last state, index {last}, is not the output of the last layer but of ",
@@ -160,12 +161,12 @@ def _step_rows(step: LayerStep, width: int) -> Iterator[Row]:
     corner = step.corner
     first: tuple[Text, ...] = ((step.title,), (Code(step.name),), (Code(shape_text(corner.shape)),))
     for place in range(min(_MAX_ROWS, len(corner.rows))):
-        token = corner.tokens[place]
-        label = f"{place} {shortened(visible(token), MAX_TOKEN)}" if token else str(place)
         found = corner.values[place, :width].tolist()
         cells = (step_value(value) for value in found)
         blank = ("",) * (width - len(found))
-        yield Row.of(*(first if not place else ("", "", "")), label, *cells, *blank)
+        yield Row.of(
+            *(first if not place else ("", "", "")), _row_name(corner, place), *cells, *blank
+        )
 
 
 def step_value(value: float) -> str:
@@ -198,13 +199,7 @@ def _merged(modules: Sequence[ModuleExcerpts]) -> list[tuple[Text, Corner]]:
                 found.append(({}, corner))
                 side = side.capitalize()
             found[-1][0].setdefault((f"{side} of {module.title}", *named))
-    return [(_joined(titles), corner) for titles, corner in found]
-
-
-def _joined(titles: Iterable[Text]) -> Text:
-    """Return titles separated by commas, with a space at the end."""
-    spans = [span for title in titles for span in (*title, ", ")]
-    return (*spans[:-1], " ")
+    return [((*separated(titles, ", "), " "), corner) for titles, corner in found]
 
 
 def _are_same(one: Corner, other: Corner) -> bool:
@@ -218,14 +213,14 @@ def _rows(title: Text, corner: Corner) -> Iterator[Row]:
         if row != before + 1:
             yield Row.of(DOTS, *(DOTS for _ in _with_dots(corner.columns, corner.columns)))
         before = row
-        token = corner.tokens[place]
-        name = f"{row} {shortened(visible(token), MAX_TOKEN)}" if token else str(row)
-        yield _numbers(name, corner.values[place].tolist(), corner.columns)
+        texts = [cell_text(value) for value in corner.values[place].tolist()]
+        yield Row.of(_row_name(corner, place), *map(str, _with_dots(texts, corner.columns)))
 
 
-def _numbers(name: str, found: Sequence[float], places: Sequence[int]) -> Row:
-    cells = _with_dots([cell_text(value) for value in found], places)
-    return Row.of(name, *(str(cell) for cell in cells))
+def _row_name(corner: Corner, place: int) -> str:
+    """Return the index of a row, and its token if it is that of one: "2 bank"."""
+    row, token = corner.rows[place], corner.tokens[place]
+    return f"{row} {shortened(visible(token), MAX_TOKEN)}" if token else str(row)
 
 
 def _columns(title: str, places: Sequence[int]) -> tuple[Column, ...]:
