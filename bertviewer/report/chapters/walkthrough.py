@@ -1,11 +1,12 @@
 """Chapter with the forward pass, step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from bertviewer.core.expressions.evaluation import names_in
 from bertviewer.core.schema.bindings import bindings
 from bertviewer.core.schema.count_steps import readable
+from bertviewer.core.util.text import joined
 from bertviewer.core.walkthrough.counts import subtotal
 from bertviewer.core.walkthrough.walkthrough import Section as StepSection
 from bertviewer.core.walkthrough.walkthrough import Step, StepShape, Walkthrough
@@ -79,7 +80,7 @@ def _intro(subject: Subject, found: Walkthrough, has_shapes: bool) -> Iterator[S
         names = _letters(inner) - letters
         sizes = [f"{name} = {values[name]:,}" for name in values if name in names]
         if sizes:
-            yield Letters(f"; {', '.join(sizes[:-1])}{' and ' * (len(sizes) > 1)}{sizes[-1]}")
+            yield Letters(f"; {joined(sizes)}")
         yield ". "
     yield "A tick marks a section whose steps add up to the actual number of its parameters"
     if found.expected and subject.has_chapter("parameters"):
@@ -89,7 +90,7 @@ def _intro(subject: Subject, found: Walkthrough, has_shapes: bool) -> Iterator[S
     yield "."
 
 
-def _letters(steps: list[Step] | tuple[Step, ...]) -> set[str]:
+def _letters(steps: Sequence[Step]) -> set[str]:
     """Return the symbols in the shapes of steps."""
     shapes = [shape for step in steps for shape in (step.input_shape, step.output_shape) if shape]
     dims = {dim for shape in shapes for dim in shape.text.strip("[]").split(", ")}
