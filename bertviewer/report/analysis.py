@@ -198,9 +198,10 @@ def _inside(context: RunContext, layers: tuple[int, ...] | None) -> InsideLayer:
     """
     stacks = layer_series(context.model.architecture, context.run)
     number = layers[0] if layers else 0
-    for path, _ in [point for series in stacks[:1] for point in series.points()][number:]:
-        return inside_layer(context.cached, path, context.progress)
-    raise UserError("this model has no layers")
+    paths = [path for series in stacks[:1] for path, _ in series.points()]
+    if number >= len(paths):
+        raise UserError("this model has no such layer")
+    return inside_layer(context.cached, paths[number], context.progress)
 
 
 def module_excerpts(
@@ -211,7 +212,7 @@ def module_excerpts(
         excerpt = partial(tensor_corners, context.cached, path, context.progress, call=call)
         corners = _or_none(excerpt)
         if corners:
-            yield ModuleExcerpts(title, path, corners)
+            yield ModuleExcerpts(title, corners)
 
 
 def _shown_modules(
@@ -267,23 +268,16 @@ def analyse_other_model(context: RunContext, other: ModelSource) -> OtherModelDe
         return OtherModelDetails(f"The sentence could not be run through {other.name}: {problem}.")
     theirs = RunContext(model, RecordedRun(found, cache, model), progress)
     is_same = found.tokens == run.tokens
-    pairs = (
-        tuple(_predictions(each) for each in (context, theirs))
-        if _heads_alike(context, theirs)
-        else ((), ())
-    )
+    architectures = (context.model.architecture, model.architecture)
+    # Both predict the token itself, or both the next one.
+    is_alike = len({*map(predicts_next, architectures)}) == 1
+    pairs = [_predictions(each) if is_alike else () for each in (context, theirs)]
     return OtherModelDetails(
         run=found,
         architecture=model.architecture,
         predictions=tuple(zip(*pairs, strict=True)) if len({*map(len, pairs)}) == 1 else (),
         heads=_changed_heads(context, theirs)[0] if is_same else (),
     )
-
-
-def _heads_alike(one: RunContext, other: RunContext) -> bool:
-    """Return whether both models predict the token itself, or both the next one."""
-    first, second = (predicts_next(each.model.architecture) for each in (one, other))
-    return first == second
 
 
 def _predictions(context: RunContext) -> tuple[Predictions, ...]:

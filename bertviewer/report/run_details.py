@@ -148,7 +148,6 @@ class ModuleExcerpts(Struct, frozen=True, eq=False):
     """Corners of a module's input and output tensors; ``title`` names it in a sentence."""
 
     title: str
-    path: str
     corners: tuple[tuple[TensorKey, Corner], ...]
 
 
