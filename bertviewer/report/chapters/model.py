@@ -26,7 +26,6 @@ from bertviewer.report.blocks import (
 from bertviewer.report.pictures import ChapterDraft, Pictures
 from bertviewer.report.subject import Subject
 from bertviewer.report.summary import provenance
-from bertviewer.report.words import separated
 
 _WHOLE = "figure:model"
 _OF_STACK = ". One layer of the stack: "
@@ -132,7 +131,8 @@ def _dropouts(architecture: Architecture) -> Text:
     words: list[Span] = ["During training, dropout sets elements to 0 with "]
     for number, (rate, paths) in enumerate(active.items()):
         words += ["; " if number else "", f"probability {rate:g} in "]
-        words += separated([(Code(path),) for path in paths[:_MAX_PATHS]], ", ")
+        for place, path in enumerate(paths[:_MAX_PATHS]):
+            words += [", " if place else "", Code(path)]
         more = len(paths) - _MAX_PATHS
         if more > 0:
             words.append(count_text(more, " and 1 more module", " and {0} more modules"))
