@@ -25,13 +25,7 @@ from bertviewer.core.util.progress import Progress, no_progress
 from bertviewer.core.util.text import joined, lower_first, upper_first
 
 _ROLES = (("q", "queries"), ("k", "keys"), ("v", "values"))
-_NORMS = {
-    "layer norm": "layer norm",
-    "rms norm": "RMS norm",
-    "group norm": "group norm",
-    "batch norm": "batch norm",
-    "instance norm": "instance norm",
-}
+_NORMS = frozenset({"layer norm", "rms norm", "group norm", "batch norm", "instance norm"})
 _RESERVED = (
     *("x", "y", "layer", "model", "inputs", "output", "calls", "forward", "args", "kwargs"),
     *("torch", "transformers", "folder", "F"),
@@ -183,8 +177,8 @@ class _Steps:
                 return "Residual sum" if "residual" in known else ""
             case "call" if "attention" in known:
                 return "Attention"
-            case "call" if known & set(_NORMS) and not linears:
-                norm = next(_NORMS[word] for word in known if word in _NORMS)
+            case "call" if known & _NORMS and not linears:
+                norm = (known & _NORMS).pop().replace("rms", "RMS")
                 sums = (read for read in each.reads if self._is_inner_sum(read))
                 return f"Residual sum and {norm}" if any(sums) else upper_first(norm)
             case "call" if linears:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from bertviewer.core.explain.bibliography import Reference, references
-from bertviewer.core.util.text import printable
+from bertviewer.core.util.text import printable, upper_first
 from bertviewer.report.blocks import Entry
 
 _SPECIAL = {sign: f"\\{sign}" for sign in "$&#%_"} | {
@@ -23,7 +23,7 @@ def cite_keys(entries: Sequence[Entry]) -> Mapping[str, str]:
     for entry in entries:
         letters = unicodedata.normalize("NFKD", entry.key).encode("ascii", "ignore").decode()
         words = re.findall("[A-Za-z0-9]+", letters)
-        key = "".join(word[0].upper() + word[1:] for word in words) or "Work"
+        key = "".join(map(upper_first, words)) or "Work"
         while key in keys.values():
             key += "x"
         keys[entry.key] = key
