@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bertviewer.charts.attention import RunAttention, attention_pair, head_chart
+from bertviewer.charts.chart import GridChart
 from bertviewer.charts.classification import best_line, scores_table
 from bertviewer.charts.comparison import grid_difference, line_overlay, shared_levels
 from bertviewer.charts.labels import MAX_TOKEN, names_of_states, shortened, visible
@@ -94,18 +95,10 @@ def _statistics(subject: Subject, both: _RunPair, pictures: Pictures) -> Section
         for number, (b, a) in enumerate(zip(values_b, values_a, strict=False))
         if (difference := _difference(b, a)) is not None
     ]
-    if not changes:
-        return Section("runs-statistics", "Statistics of A and B", tuple(blocks))
-    if not any(difference for difference, _, _ in changes):
-        blocks.append(Paragraph.of(f"The {phrase} of each layer’s output is the same in A and B."))
-        return Section("runs-statistics", "Statistics of A and B", tuple(blocks))
-    largest, number, label = max(changes)
-    where = f"layer {number}{f' of {label}' if label else ''}"
-    return Section(
-        "runs-statistics",
-        "Statistics of A and B",
-        (
-            *blocks,
+    largest, number, label = max(changes, default=(0.0, 0, ""))
+    if largest:
+        where = f"layer {number}{f' of {label}' if label else ''}"
+        blocks += [
             Paragraph.of(
                 See(_LAYERS),
                 f" plots the {phrase} of each layer’s output in both runs; ",
@@ -120,8 +113,10 @@ def _statistics(subject: Subject, both: _RunPair, pictures: Pictures) -> Section
                 f"Lines over the layers: the {phrase} of each layer’s output in A and in B.",
             ),
             _difference_table(subject, both),
-        ),
-    )
+        ]
+    elif changes:
+        blocks.append(Paragraph.of(f"The {phrase} of each layer’s output is the same in A and B."))
+    return Section("runs-statistics", "Statistics of A and B", tuple(blocks))
 
 
 def _output(both: _RunPair) -> Iterator[str]:
@@ -258,10 +253,9 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
     ]
     b, a = similarity_chart(both.b, last), similarity_chart(both.a, last)
     change = grid_difference(b, a, both.pairs, both.pairs)
-    values = np.asarray(change.values, dtype=np.float64)
-    if np.nanmax(np.abs(values), initial=0.0) > 0:
-        row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
-        one, other = (quoted_token(both.b, int(place)) for place in (row, column))
+    row, column, value = _largest(change)
+    if value:
+        one, other = (quoted_token(both.b, place) for place in (row, column))
         blocks += [
             Paragraph.of(See(_COSINES), " shows how the cosines of pairs differ between the runs."),
             pictures.figure(
@@ -269,7 +263,7 @@ def _similarity(both: _RunPair, pictures: Pictures) -> Section | None:
                 Picture(change, *_SIZE),
                 with_minus(
                     f"Cosine of each pair of tokens in {names[last]}, B − A. It changes most for "
-                    f"{one} and {other} ({values[row, column]:+.2f})."
+                    f"{one} and {other} ({value:+.2f})."
                 ),
                 "A heat map of tokens by tokens, coloured by the difference of the cosines.",
                 0.6,
@@ -302,8 +296,7 @@ def _heads(
         f"{first.value:.4f} on average ("
     ]
     words += [See(_HEAD), "; ", See(_HEADS), ")."] if len(rows) > 1 else [See(_HEAD), ")."]
-    values = np.asarray(difference.values, dtype=np.float64)
-    row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
+    row, column, value = _largest(difference)
     query, key = difference.rows[row], difference.columns[column]
     blocks: list[Block] = [Paragraph.of(*words)]
     if len(rows) > 1:
@@ -315,13 +308,21 @@ def _heads(
             Picture(replace(difference, is_root=False), *_SIZE),
             with_minus(
                 f"Attention of each query (row) to each key (column) in {title}, B − A. It changes "
-                f"most from “{query}” to “{key}” ({values[row, column]:+.2f})."
+                f"most from “{query}” to “{key}” ({value:+.2f})."
             ),
             f"The attention map of {title}, B − A.",
             0.6,
         )
     )
     return Section("runs-attention", "Attention of A and B", tuple(blocks))
+
+
+def _largest(difference: GridChart) -> tuple[int, int, float]:
+    """Return the row, the column and the value of the largest difference; 0 if none is known."""
+    values = np.asarray(difference.values, dtype=np.float64)
+    known = np.where(np.isnan(values), 0.0, values)
+    row, column = divmod(int(np.abs(known).argmax()), known.shape[1])
+    return row, column, float(known[row, column])
 
 
 def _predictions(subject: Subject, both: _RunPair) -> Section | None:
