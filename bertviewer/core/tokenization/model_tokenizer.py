@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from msgspec import convert
+from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from bertviewer.core.schema.activation_run import Token
@@ -95,7 +95,10 @@ class ModelTokenizer(Tokenizer):
             answer = self._call("tokens", {"texts": texts}, progress, _READING)
         except UserError as error:
             raise UserError(f"the tokenizer cannot read this text: {error}") from error
-        tokens = convert(answer, list[Token])
+        try:
+            tokens = convert(answer, list[Token])
+        except ValidationError as error:  # an id of 32 bits, for example
+            raise UserError(f"the tokenizer returns an invalid token: {error}") from error
         if stack is not None:
             return [
                 replace(token, segment=stack, sentence=None if token.sentence is None else stack)

@@ -76,6 +76,15 @@ class TestBert:
             ("[SEP]", None, True, False, ""),
         ]
 
+    def test_an_id_of_32_bits_is_refused(self, tmp_path: Path) -> None:
+        write_tokenizer("bert", tmp_path)
+        file = tmp_path / "tokenizer.json"
+        content = json.loads(file.read_text(encoding="utf-8"))
+        content["model"]["vocab"]["cat"] = 2**31
+        file.write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(UserError, match="the tokenizer returns an invalid token: "):
+            ModelTokenizer(tmp_path).tokenize(Sentence("a cat"))
+
     def test_unusual_texts(
         self,
         demo: ModelTokenizer,
