@@ -116,6 +116,8 @@ class WhatIfTab(QWidget):
         self._keep.setVisible(bool(sheet.multiples))
 
     def _change(self, name: str, value: int) -> None:
+        if self._sheet is None:
+            return  # typed for a model that is not open any more
         self._set_value(name, value)
         self._preset_choice.setCurrentIndex(-1)
         self._show()
@@ -146,8 +148,9 @@ class WhatIfTab(QWidget):
         self._keep.blockSignals(False)
 
     def _fill_in(self, index: int) -> None:
+        if self._sheet is None:
+            return
         sizes = self._presets[self._preset_choice.itemText(index)]
-        assert self._sheet is not None
         sentence = {symbol.name for symbol in self._sheet.symbols if not symbol.key}
         self._changed = {k: v for k, v in self._changed.items() if k in sentence} | dict(sizes)
         self._uncheck_keep()

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from tests.core.opened import derived, plain
+from tests.ui.direct_worker import show_architecture
 from tests.ui.what_if.conftest import WhatIfHarness, bert
 
 
@@ -98,6 +99,15 @@ def test_reset_and_another_model_restore_the_values(tab: WhatIfHarness) -> None:
         restore()
         assert tab.field("V").value() == 30522
         assert tab.figures()["Parameters"] == ("109,482,240", "109,482,240", "")
+
+
+def test_a_value_typed_while_another_model_opens_is_ignored(tab: WhatIfHarness) -> None:
+    show_architecture(tab.workspace, replace(bert()))  # the tab is refreshed later
+    tab.field("V").setValue(1000)
+    tab.choose("whatIfPreset", "bert-large-uncased")
+    tab.widget.refresh()
+    assert tab.field("V").value() == 30522
+    assert not tab.find(QPushButton, "whatIfReset").isEnabled()
 
 
 def test_a_multiple_can_be_kept(tab: WhatIfHarness) -> None:
