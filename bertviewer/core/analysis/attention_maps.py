@@ -29,7 +29,6 @@ NaN is the value of a head without a finite row.
 _OFFSETS: Mapping[Measure, int] = {"previous": -1, "same": 0, "next": 1}
 
 Kind = Literal["previous", "next", "same", "special", "first", "broad", "other"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 """What a head attends to; see ``head_kinds``."""
 _MAIN, _ABOVE_UNIFORM = 0.5, 2.0
 _BROAD = 0.9
@@ -193,7 +192,7 @@ def head_measures(maps: AttentionMaps, run: ActivationRun) -> HeadMeasures:
 
 
 def uniform_attention(maps: AttentionMaps) -> AttentionMaps:
-    """Return maps of the same size in which each query attends to all keys it sees alike."""
+    """Return maps of the same size with uniform attention to the visible keys."""
     visible = np.ones(maps.probabilities.shape, dtype=np.float32)
     if maps.masked is not None:
         visible[maps.masked] = 0.0

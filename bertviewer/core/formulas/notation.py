@@ -17,7 +17,7 @@ _ELEMENT = re.compile(r"(?<![A-Za-z])[ij](?![A-Za-z])")
 
 
 def styled(maths: str) -> str:
-    """Return Typst mathematics with its matrices and vectors in bold; indices stay as they are."""
+    """Return Typst mathematics with its matrices and vectors in bold; indices are not changed."""
     tokens: list[str] = _TOKEN.findall(maths)
     shown: list[str] = []
     place = 0

@@ -7,7 +7,7 @@ trace. Fused attention is written out as scores, softmax and weighted values.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from msgspec import Struct
@@ -47,12 +47,12 @@ _COPIES = frozenset(
         "add",
     ]
 )
-"""Operations that may return their operand as it is."""
+"""Operations that may return their operand unchanged."""
 _SHAPES = ("reshape", "permute", "expand")
 _OMITTED = ("device", "inplace", "training", "_stacklevel")
 _OBJECT = re.compile(r"torch\.\w+")
 
-Kind = str
+Kind = Literal["call", "sum", "product", "scores", "softmax", "weighted", ""]
 """What an assignment computes: a module's "call", a "sum" or "product" of two values, the "scores",
 "softmax" and "weighted" values of an attention, or "" for others."""
 
@@ -253,9 +253,9 @@ class LayerCode:
         def write(code: Callable[[int], str]) -> str:
             return _written(operation, word, self._coded(code))
 
-        kind = "softmax" if word == "softmax" else ""
-        if len(reads) == 2:
-            kind = {"add": "sum", "matmul": "product"}.get(word, kind)
+        kind: Kind = "softmax" if word == "softmax" else ""
+        if len(reads) == 2 and word in ("add", "matmul"):
+            kind = "sum" if word == "add" else "product"
         is_atom = word not in {*_SYMBOLS, *_REVERSED, *_SIGNS}
         operations = range(number, number + 1)
         return [Assignment(operation.results, reads, write, kind, path, operations, is_atom)]

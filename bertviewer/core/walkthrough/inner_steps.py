@@ -232,7 +232,7 @@ class _Attention:
         return self._shapes.of(self._shapes.names(self._node, (0, -2)))
 
     def _unknown(self) -> Iterator[Step]:
-        """Yield the operations of the code as they are."""
+        """Yield a step for each traced operation."""
         into = {edge.target: edge for edge in reversed(self._node.edges)}
         for node in self._node.nodes or ():
             edge = into.get(node.id)

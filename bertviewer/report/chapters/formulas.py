@@ -52,9 +52,7 @@ _LINEAR: Text = (
     " with the same index belong to one linear layer, as in ",
 )
 _ANSWERED = {
-    "Why divide by √": "Why divide by √",
     "Residual connection: ": "Why is the input added back",
-    "Each of the ": "What does γ scale",
     "Next-sentence prediction and ": "What is the pooler for",
 }
 """Starts of notes by those of the common questions whose answers say the same."""

@@ -166,7 +166,7 @@ def _figures(subject: Subject, pictures: Pictures) -> Iterator[Block]:
         )
     layers: dict[str, str] = {}
     for first, *_ in layer_stacks(architecture):
-        # A decoder's layers may have the class of the encoder's. Stages of other sizes are alike.
+        # A decoder's layers may have the class of the encoder's. Stages differ in size only.
         flow = flows.like.get(first.path, first.path)
         layers.setdefault(flow if architecture.is_encoder_decoder else first.class_name, first.path)
     for number, path in enumerate(list(layers.values())[:_MAX_LAYERS]):

@@ -270,7 +270,7 @@ def _changed(tensors: Sequence[ComparedTensor]) -> Table:
 
 
 def _table_of(columns: Mapping[Column, Sequence[Span]], name: str, caption: str) -> Table:
-    """Return a table without the columns whose cells are all alike."""
+    """Return a table without columns in which all cells are equal."""
     shown = {column: cells for column, cells in columns.items() if len(set(cells)) > 1}
     rows = tuple(Row.of(*cells) for cells in zip(*shown.values(), strict=True))
     return Table(tuple(shown), rows, name, (caption,))
